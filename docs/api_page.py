@@ -15,6 +15,7 @@ from typing import Any, Final, get_overloads
 
 import noxu
 from noxu.testing import plugin
+from noxu.testing.past import PastCalls
 from noxu.testing.registration import Registration
 from noxu.testing.snapshots import SnapshotCalls
 from noxu.testing.tenants import TenantCalls
@@ -28,6 +29,7 @@ SECTIONS: Final = {
     "Tenants": ("TestTenant",),
     "Watches and requests": ("Watch", "WatchEvent", "RecordedRequest"),
     "What was written": ("LoggedWrite", "WriteCause"),
+    "The past": ("PastView",),
     "Errors": ("ApiError", "Denied", "LoadError", "StartError", "Stopped", "UnknownKind", "WaitTimeout"),
     "Warnings": ("ApiWarning", "UnknownFieldWarning"),
     "The factory": ("MakeNoxu",),
@@ -48,6 +50,7 @@ _RESULTS: Final = {
     "AwaitableRequests": "list[RecordedRequest]",
     "AwaitableWrites": "list[LoggedWrite]",
     "AwaitableNoxu": "Noxu",
+    "AwaitableText": "str",
     "AwaitableNone": "None",
 }
 _MADE_BY: Final = {
@@ -61,6 +64,7 @@ TYPES: Final = {
     "Patch": "`Object`, a merge patch or a configuration, or `list[Object]`, a JSON patch",
     "PatchType": '`"merge"`, `"json"`, `"strategic"`, `"apply"`',
     "Condition": "a `str`, or a function of an `Object`, which may be async in a coroutine",
+    "PastMoment": 'a text such as `"-5m"`, a revision, a `datetime`, a `timedelta` until now, an `Object` (its resourceVersion), or a snapshot',
     "Profile": '`"local"`, `"envtest"`, `"cluster"`',
     "Users": "names, or a dict of names and their groups",
     "TenantBlock": "a context manager, for `with` and `async with`, whose target is a `TestTenant`",
@@ -109,7 +113,9 @@ def _of_class(name: str, class_: type) -> Iterator[str]:
 def _methods(class_: type) -> Iterator[tuple[str, Callable[..., Any]]]:
     """The public methods. Those that a user shares with the handle are shown with the handle."""
     for each in (
-        (Verbs, class_, SnapshotCalls, TenantCalls, WriteLog, Registration) if class_ is noxu.Noxu else (class_,)
+        (Verbs, class_, SnapshotCalls, TenantCalls, WriteLog, PastCalls, Registration)
+        if class_ is noxu.Noxu
+        else (class_,)
     ):
         for name, function in vars(each).items():
             if inspect.isfunction(function) and not name.startswith("_") and "In the loop of the" not in _doc(function):

@@ -46,6 +46,9 @@ OPTIONAL: Final = {
     "program: cargo": "Rust, and `cargo build` in tests/docs/projects/rust",
     "program: go": "Go, and the module in its cache: `go mod download` of sigs.k8s.io/controller-runtime (with client-go)",
     "program: helm": "Helm 3 or 4 on the PATH",
+    "program: java": "a JDK, 17 or later, on the PATH",
+    "program: node": "Node, 20 or later, on the PATH",
+    "program: rustc": "Rust on the PATH",
     "program: mvn": "Maven with a JDK, and `mvn compile` in tests/docs/projects/java",
 }
 """What stays optional, and how to have it. The key is the beginning of a reason."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from noxu.testing.functions import Denied as Denied
     from noxu.testing.handle import MakeNoxu as MakeNoxu
     from noxu.testing.handle import Noxu as Noxu
+    from noxu.testing.past import PastView as PastView
     from noxu.testing.tenants import TestTenant as TestTenant
     from noxu.testing.users import TestUser as TestUser
     from noxu.testing.watching import Watch as Watch
@@ -46,6 +47,7 @@ _HOMES = {
     "LoggedWrite": "noxu.testing.write_log",
     "MakeNoxu": "noxu.testing.handle",
     "Noxu": "noxu.testing.handle",
+    "PastView": "noxu.testing.past",
     "RecordedRequest": "noxu.http.recent_requests",
     "StartError": "noxu.config",
     "Stopped": "noxu.testing.errors",
@@ -69,6 +71,7 @@ __all__ = [
     "LoggedWrite",
     "MakeNoxu",
     "Noxu",
+    "PastView",
     "RecordedRequest",
     "StartError",
     "Stopped",

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from noxu import garbage
+from noxu.arguments.commands import AGO, RUNS_A_COMMAND, WITH_MOMENTS, arguments_of
 from noxu.arguments.commands import COMMANDS as COMMANDS
-from noxu.arguments.commands import RUNS_A_COMMAND, arguments_of
 from noxu.arguments.parsers import parser
 from noxu.arguments.parsers import parser_of as parser_of
 from noxu.commands.about import COMPLETE, candidates
@@ -29,6 +29,7 @@ SHARED: Final = {
     **dict.fromkeys(("completion", "help", "version"), "noxu.commands.about"),
     **dict.fromkeys(("copy", "check"), "noxu.commands.copy"),
     "restore": "noxu.commands.snapshot",
+    **dict.fromkeys(("diff", "blame", "bisect"), "noxu.commands.past"),
     "envtest": "noxu.envtest.assets",
 }
 """The modules of commands that have none of their own."""
@@ -111,6 +112,8 @@ def options_of(name: str, words: Sequence[str]) -> argparse.Namespace:
     if name in RUNS_A_COMMAND and "--" in own:
         end = own.index("--")
         own, passed_on = own[:end], own[end + 1 :]
+    if name in WITH_MOMENTS:
+        own = [word.removeprefix("-") if AGO.fullmatch(word) else word for word in own]  # no option begins so
     options = command.parse_intermixed_args(own)
     options.passed_on = passed_on
     options.command = name

@@ -451,7 +451,7 @@ def dismantle(plane: ControlPlane) -> None:
     for controller in plane.all_controllers:
         vars(controller).clear()  # each refers to its queue, which calls it
     for collection in plane.cache.collections.values():
-        vars(collection).clear()  # each refers to its streams, which read it
+        collection.forget_streams()
     plane.writer.environment.followers.clear()  # controllers, which write
 
 

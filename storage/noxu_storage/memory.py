@@ -333,6 +333,7 @@ class MemoryStore:
             first = self._log.revision + 1
             # one after the other: a key may be written twice
             events = [self._change(*write[:2], revision) for revision, write in enumerate(writes, first)]
+            self._turn.made += bool(events)
             if self._log.publish(events):
                 await asyncio.sleep(0)  # waiting watches get the events before the caller continues
         return events[-1].revision if events else 0
@@ -344,8 +345,10 @@ class MemoryStore:
     async def _write(self, key: Key, value: bytes | None, expected: Revision) -> Revision:
         self._log.require_open()
         if self._turn.is_taken:
-            await self._turn.ended()
+            is_overtaken = await self._turn.ended()
             self._log.require_open()
+            if is_overtaken:
+                raise Conflict(key, self._current(key))
         current = self._current(key)
         if (current.revision if current else 0) != expected or (current is None and value is None):
             raise Conflict(key, current)

@@ -245,9 +245,9 @@ class SqliteStore:
                 if not writes:
                     return 0
                 last = await self._stage(writes)
-            # from here on others may write: they are behind these, which succeed or fail together
-            if (revision := await last.result) is not None:
-                return revision
+                self._turn.made += 1  # or perhaps not: its outcome may be unknown
+                if (revision := await last.result) is not None:  # they succeed or fail together
+                    return revision
 
     async def _stage(self, writes: Sequence[StagedWrite]) -> Write:
         """Add writes to the next transaction, while nothing else is pending; the last of them. Raises Conflict, Unavailable, Closed."""
@@ -416,7 +416,8 @@ class SqliteStore:
             if self._only_deletes and value is not None:
                 raise Unavailable(self._only_deletes)
             if self._turn.is_taken:
-                await self._turn.ended()
+                if await self._turn.ended():
+                    raise Conflict(key, await self.get(key))
                 continue
             if self._pending.full:
                 await self._pending.wait_for_room()

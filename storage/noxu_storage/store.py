@@ -4,7 +4,8 @@
    across restarts. `revision` is the newest one that reads and watches show. Where others write to the back end, too,
    revisions have gaps, and a transaction of theirs may change several keys at one revision.
 2. **Compare and set.** `expected` is the revision at which the caller saw the key (0: it must not exist). Of several
-   writers with the same `expected` exactly one succeeds; the others get `Conflict` with the current state.
+   writers with the same `expected` exactly one succeeds; the others get `Conflict` with the current state. So does one that
+   has waited for a transaction, which may be at its expected state: what else it follows from may have changed.
 3. **Durable when answered.** When `put` or `delete` returns, the change survives kill -9 (SQLite with durability
    `full`: also a power failure). If it raises `OutcomeUnknown`, the change may have happened; the store shows which
    after it has reopened its file. If it raises `Unavailable`, the change did not happen. A cancelled call may still
@@ -102,7 +103,7 @@ class Store(Protocol):
 
         Each has its own revision, in their order, and all events are in one batch. They are checked as if they were made one
         after the other: a key that one of them deletes may be created by a later one. From the call of `decide` until they are
-        made, no other write of this store is under way: others wait. Raises Conflict, OutcomeUnknown, Unavailable, TooLarge.
+        made, no other write of this store is under way. Others wait, and get Conflict if there were writes. Raises Conflict, OutcomeUnknown, Unavailable, TooLarge.
 
         A store that others share commits them one by one, those of different keys in any order. Before the first one it checks
         all of them against what it knows. If it raises after that, some of them are made.

@@ -8,7 +8,9 @@ that begin meanwhile wait, those that have begun before are finished first:
     put(b, …)        waits for the turn to end
     decide()         reads the store, which has the first put and not the second
     the writes       are checked and made, as one
-    put(b, …)        is checked against what the transaction has left
+    put(b, …)        gets a Conflict, whatever state b has: what it follows from was read before the transaction
+
+A transaction that makes no writes, or fails, lets the others go on.
 
 The writes are checked as if they were made one after the other, so a key may be deleted and created again. What is created or
 changed in a transaction cannot be changed in it once more: its revision is not known yet.
@@ -43,13 +45,17 @@ class Turn:
     def __init__(self) -> None:
         self.is_taken = False
         """A transaction is alone with the store: other writes have to wait for `ended`."""
+        self.made = 0
+        """Transactions that have written."""
         self._transaction = asyncio.Lock()
         self._ended = asyncio.Event()
 
-    async def ended(self) -> None:
-        """Return when no transaction is alone with the store."""
+    async def ended(self) -> bool:
+        """Return when no transaction is alone with the store: whether one has written meanwhile."""
+        before = self.made
         while self.is_taken:
             await self._ended.wait()
+        return self.made != before
 
     @asynccontextmanager
     async def taken(self) -> AsyncIterator[None]:

@@ -98,7 +98,10 @@ class StoreError(Exception):
 
 
 class Conflict(StoreError):
-    """The key is not at the expected revision. `current` is its current state, None if it does not exist."""
+    """The key is not at the expected revision. `current` is its current state, None if it does not exist.
+
+    It is the expected one if the write has waited for a transaction: see store.py.
+    """
 
     def __init__(self, key: Key, current: KeyValue | None) -> None:
         super().__init__(f"{key}: expected another revision than {current.revision if current else 'none'}")

@@ -231,6 +231,8 @@ PAGE: Final = {
     "ended watches of a client that are remembered": "noxu.registry.authors:MAX_ENDED",
     "characters of a user agent or a `traceparent` that are kept with a write": "noxu.registry.authors:MAX_TEXT",
     "characters of a selector that are kept": "noxu.registry.authors:MAX_SELECTOR",
+    "characters of the name of a snapshot": "noxu.control.snapshots:MAX_NAME",
+    "attempts at a restore while other servers of an etcd write": "noxu.control.snapshots:MAX_ATTEMPTS",
     "writes under way to etcd": "noxu_storage.etcd.writes:MAX_WRITES",
     "the time in which a read or a write waits for an etcd that does not answer": "noxu_storage.etcd.writes:RESOLVE_WITHIN",
 }

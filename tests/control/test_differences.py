@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 from noxu.control.differences import DEFINITIONS, Changes, counted
 from noxu.registry.storage_form import is_temporary
-from noxu_storage import pins
+from noxu_storage import log, pins
 from noxu_storage.memory import MemoryStore
+from noxu_storage.sqlite import SqliteStore
 from noxu_storage.transactions import StagedWrite
 from noxu_storage.types import EVERYTHING, Batch, Corrupt, Event, Key, KeyValue, Prefix, Revision
 from tests.rows import rows
@@ -131,6 +135,43 @@ async def test_it_reads_what_has_changed_and_nothing_else() -> None:
             await store.put(Key("/things", "default/", f"{number:05}"), U2, expected=number + 2)
         assert len(await difference(store, since)) == 10
         assert (store.events, store.states) == (10, 0)
+
+
+async def test_a_file_is_read_where_it_has_changed_and_nowhere_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows that SQLite gives for a difference, and for the transaction that writes it, whatever is stored."""
+    monkeypatch.setattr(log, "TAIL_EVENTS", 4)
+    fetch, rows_read = SqliteStore._fetch, 0
+
+    async def counting(self: SqliteStore, sql: str, parameters: Sequence[object]) -> Sequence[object]:
+        nonlocal rows_read
+        found = await fetch(self, sql, parameters)
+        rows_read += len(found)
+        return found
+
+    read = []
+    for stored in (20, 2_000):
+        store = await SqliteStore.open(tmp_path / f"{stored}.db", "off")
+        things = [Key("/things", "default/", f"{number:05}") for number in range(stored)]
+        await asyncio.gather(*(store.put(key, U, expected=0) for key in things))
+        since = store.revision
+        for key in things[:10]:
+            state = await store.get(key)
+            await store.put(key, U2, expected=state.revision if state else 0)
+        store._log.trim(store.revision)
+        monkeypatch.setattr(SqliteStore, "_fetch", counting)
+        rows_read, changes = 0, Changes(store, since, is_temporary)
+
+        async def decide(changes: Changes = changes) -> list[StagedWrite]:
+            await changes.follow()
+            return changes.writes()
+
+        await store.transact(decide)
+        read.append(rows_read)
+        monkeypatch.setattr(SqliteStore, "_fetch", fetch)
+        await store.close()
+    assert read[0] == read[1] <= 10
 
 
 async def test_what_was_corrupt_cannot_be_restored() -> None:

@@ -68,7 +68,9 @@ MOMENTS: Final = [
     ("7", Moment(7, ago(3))),
     ("2", Moment(2, None)),
     ("-0s", Moment(10, START)),
+    ("now", Moment(10, START)),
     ("-1m", Moment(9, ago(1))),
+    ("1m", Moment(9, ago(1))),
     ("-1m30s", Moment(8, START - timedelta(seconds=90))),
     ("2026-01-02T03:00:05.678901Z", Moment(6, ago(4))),
     ("2026-01-02T04:00:05.678901+01:00", Moment(6, ago(4))),
@@ -86,7 +88,7 @@ FORMS: Final = "it is a revision (1042), a time (2026-03-01T12:00:00Z), how long
 NONE: Final = [
     ("11", 400, "revision 11 does not exist yet: the newest is 10"),
     ("0", 400, "there is no revision 0: the first one is 1"),
-    ("99999999999999999999", 404, f'there is no moment "99999999999999999999": {FORMS}there are the snapshots monday, tuesday'),
+    ("99999999999999999999", 400, '"99999999999999999999" is no duration such as -5m or -1h30m'),
     ("tuesdy", 404, f'there is no moment "tuesdy": {FORMS}there are the snapshots monday, tuesday; did you mean tuesday?'),
     ("-5", 400, '"-5" is no duration such as -5m or -1h30m'),
     ("--5m", 400, "2026-01-02T03:09:05.678901Z is in the future: it is 2026-01-02T03:04:05.678901Z"),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import signal
 import socket
+import sys
 import threading
 from base64 import b64decode
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -21,7 +23,7 @@ from noxu.api.errors import ApiError
 from noxu.config import Config, StartError, TlsOptions
 from noxu.control import templates
 from noxu.control.running import Control
-from noxu.control.tenants import DEFAULT_TTL, MAX_TTL, Tenants, Wanted
+from noxu.control.tenants import DEFAULT_TTL, MAX_TTL, Tenants, WantedTenant
 from noxu.manifests.documents import Document
 from noxu.manifests.watch import FileWatch
 from noxu.process.server import Server
@@ -36,6 +38,7 @@ from tests.rows import rows
 from tests.timing import eventually_async, hang_guard, loop_turns
 
 PATH = "/_noxu/tenants"
+CRDS = "apiextensions.k8s.io/v1/customresourcedefinitions"
 WIDGETS = "apiVersion: apiextensions.k8s.io/v1\n" + yaml.safe_dump(
     {k: v for k, v in widgets().items() if k != "apiVersion"}
 )
@@ -278,6 +281,15 @@ async def test_a_tenant_has_what_the_files_of_its_parent_have_now_if_it_watches_
         assert ("example.org" in found, "example.com" in found) == (True, False)
 
 
+async def test_a_tenant_goes_on_without_what_was_refused_as_its_parent_does(tmp_path: Path) -> None:
+    for name, value in (("broken", BROKEN), ("good", widgets())):
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(value))
+    config = Config(port=0, files=(tmp_path,), keep_going=True)
+    async with Server(config, documents(tmp_path)) as server, calling(server) as call:
+        for made in (await call.create(), await call.create()):
+            assert "example.com" in await groups(made["url"])
+
+
 async def test_a_tenant_has_the_manifests_of_the_call_too() -> None:
     async with Server(PLAIN, documents(widgets(group="parent.test"))) as server, calling(server) as call:
         made = await call.create(manifests=[WIDGET, WIDGETS, json.dumps(config_map("json"))])
@@ -430,6 +442,113 @@ async def test_a_held_tenant_may_have_a_time_too(call: Caller) -> None:
     assert is_gone(made["url"])
 
 
+def raw(call: Caller, **body: Any) -> socket.socket:
+    """A connection on which a tenant is asked for, and nothing is read."""
+    content = json.dumps(body).encode()
+    connection = socket.create_connection(("127.0.0.1", call.server.listeners.port))
+    connection.sendall(
+        b"POST %b HTTP/1.1\r\nHost: a.localhost\r\nContent-Length: %d\r\n\r\n" % (PATH.encode(), len(content))
+    )
+    connection.sendall(content)
+    return connection
+
+
+async def test_a_holder_that_never_reads_holds_a_tenant_like_any_other(call: Caller) -> None:
+    with raw(call, hold=True, name="a"):
+        await eventually_async(lambda: has(call, "a"))
+        await call.create(name="b")
+        assert await call.listed() == ["a", "b"]
+    await eventually_async(lambda: lacks(call, "a"))
+
+
+async def has(call: Caller, name: str) -> bool:
+    return name in await call.listed()
+
+
+async def lacks(call: Caller, name: str) -> bool:
+    return name not in await call.listed()
+
+
+async def test_clients_that_are_gone_at_once_leave_nothing(call: Caller) -> None:
+    await churned(call, 4)
+    await call.listed()
+    files, tasks = open_files(), len(asyncio.all_tasks())
+    for turns in range(30):
+        with raw(call, hold=True):
+            await loop_turns(turns)
+    await eventually_async(lambda: lacks_all(call))
+    await eventually_async(lambda: open_files() == files and len(asyncio.all_tasks()) == tasks)
+
+
+async def lacks_all(call: Caller) -> bool:
+    return await call.listed() == []
+
+
+async def test_a_server_stops_while_it_makes_a_template(monkeypatch: pytest.MonkeyPatch) -> None:
+    began = asyncio.Event()
+
+    async def hang(*_arguments: Any) -> None:
+        began.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(templates, "make", hang)
+    async with calling(server := Server(PLAIN)) as call:
+        async with hang_guard(), server:
+            creating = asyncio.create_task(call("POST"))
+            await began.wait()
+        with pytest.raises(aiohttp.ClientError):
+            await creating
+
+
+HOLDER = """
+import json, sys, time, urllib.request
+answer = urllib.request.urlopen(sys.argv[1], data=b'{"hold": true}')
+print(json.loads(answer.readline())["url"], flush=True)
+time.sleep(3600)
+"""
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM], ids=lambda number: number.name)
+async def test_a_tenant_is_gone_with_the_process_that_holds_it(call: Caller, end: signal.Signals) -> None:
+    arguments = (sys.executable, "-c", HOLDER, f"{call.server.url}{PATH}")
+    process = await asyncio.create_subprocess_exec(*arguments, stdout=asyncio.subprocess.PIPE)
+    assert process.stdout is not None
+    url = (await process.stdout.readline()).decode().strip()
+    assert not is_gone(url)
+    process.send_signal(end)
+    await process.wait()
+    await eventually_async(lambda: is_gone(url))
+    assert await call.listed() == []
+
+
+async def test_holders_in_parallel_do_not_see_each_other() -> None:
+    """Each writes its name everywhere, and finds no other."""
+
+    async def hold(call: Caller, number: int) -> None:
+        answer, made = await call.hold(name=f"holder-{number}")
+        access, group = Access(made["url"]), f"g{number}.test"
+        async with asking(access) as client:
+            await client.send("POST", "/api/v1/namespaces", value={"metadata": {"name": made["name"]}})
+            await client.send("POST", f"/apis/{CRDS}", value=widgets(group=group))
+            for _ in range(5):
+                await client.send("POST", MAPS, value={"metadata": {"generateName": f"{made['name']}-"}})
+                await client.send("GET", f"/apis/{group}/v1/widgets")
+            found = [(await client.send("GET", path)).value for path in ("/api/v1/namespaces", f"/apis/{CRDS}", MAPS)]
+            namespaces, definitions, maps = map(names, found)
+            groups_ = names_of_groups((await client.send("GET", "/apis")).value)
+        assert {name for name in namespaces if name.startswith("holder-")} == {made["name"]}
+        assert definitions == {f"widgets.{group}"}
+        assert {name.rpartition("-")[0] for name in maps if name.startswith("holder-")} == {made["name"]}
+        assert len(maps) == 6
+        assert {name for name in groups_ if name.endswith(".test")} == {group}
+        answer.close()
+        await ended(made)
+
+    async with Server(PLAIN, clock=ManualClock()) as server, calling(server) as call:
+        await asyncio.gather(*[hold(call, number) for number in range(20)])
+        assert await call.listed() == []
+
+
 async def test_the_tenants_of_a_server_stop_with_it() -> None:
     files = open_files()
     async with calling(server := Server(PLAIN)) as call:
@@ -534,7 +653,7 @@ async def test_a_client_that_is_gone_during_the_start_leaves_nothing() -> None:
     """Wherever the start is: its task may not have begun."""
     for turns in range(6):
         tenants = tenants_of(server := Beside())
-        creating = asyncio.create_task(tenants.create(Wanted("a")))
+        creating = asyncio.create_task(tenants.create(WantedTenant("a")))
         await loop_turns(turns)
         creating.cancel()
         await asyncio.gather(creating, return_exceptions=True)
@@ -542,14 +661,14 @@ async def test_a_client_that_is_gone_during_the_start_leaves_nothing() -> None:
         assert (server.began, server.running) == (server.ended, 0)
         server.may_start.set()
         async with hang_guard():
-            await tenants.create(Wanted("a"))  # the name is free
+            await tenants.create(WantedTenant("a"))  # the name is free
             await tenants.close()
 
 
 async def test_a_client_that_is_gone_when_the_start_is_complete_leaves_nothing() -> None:
     for turns in range(6):
         tenants = tenants_of(server := Beside())
-        creating = asyncio.create_task(tenants.create(Wanted("a")))
+        creating = asyncio.create_task(tenants.create(WantedTenant("a")))
         await loop_turns()
         server.may_start.set()
         await loop_turns(turns)
@@ -571,7 +690,7 @@ async def test_a_start_that_fails_is_answered_and_the_name_is_free() -> None:
     server.may_start.set()
     for _ in range(2):
         with pytest.raises(ApiError, match="the tenant does not start: no port is free") as refusal:
-            await tenants.create(Wanted("a"))
+            await tenants.create(WantedTenant("a"))
         assert (refusal.value.code, refusal.value.reason) == (503, "ServiceUnavailable")
         await loop_turns()
 
@@ -583,7 +702,7 @@ async def test_a_bug_in_a_start_is_a_bug_of_the_call(caplog: pytest.LogCaptureFi
     tenants = tenants_of(server := Beside(starts=fail))
     server.may_start.set()
     with pytest.raises(RuntimeError, match="it is broken"):
-        await tenants.create(Wanted("a"))
+        await tenants.create(WantedTenant("a"))
     await loop_turns()
     assert "the tenant a failed" in caplog.text
 
@@ -594,7 +713,7 @@ async def test_a_tenant_whose_stop_fails_is_gone_and_the_failure_is_logged(caplo
 
     tenants = tenants_of(server := Beside(stops=fail))
     server.may_start.set()
-    await tenants.create(Wanted("a"))
+    await tenants.create(WantedTenant("a"))
     async with hang_guard():
         await tenants.delete("a")
     assert "the tenant a failed" in caplog.text
@@ -603,7 +722,7 @@ async def test_a_tenant_whose_stop_fails_is_gone_and_the_failure_is_logged(caplo
 
 async def test_a_server_that_stops_ends_what_starts() -> None:
     tenants = tenants_of(server := Beside())
-    creating = asyncio.create_task(tenants.create(Wanted("a")))
+    creating = asyncio.create_task(tenants.create(WantedTenant("a")))
     await loop_turns()
     async with hang_guard():
         await tenants.close()
@@ -614,7 +733,7 @@ async def test_a_server_that_stops_ends_what_starts() -> None:
 
 async def test_few_start_at_the_same_time() -> None:
     tenants = tenants_of(server := Beside())
-    creating = [asyncio.create_task(tenants.create(Wanted())) for _ in range(20)]
+    creating = [asyncio.create_task(tenants.create(WantedTenant())) for _ in range(20)]
     await loop_turns()
     assert server.began == 4
     server.may_start.set()
@@ -626,10 +745,10 @@ async def test_few_start_at_the_same_time() -> None:
 async def test_a_tenant_waits_for_the_one_that_had_its_name() -> None:
     tenants = tenants_of(server := Beside())
     server.may_start.set()
-    await tenants.create(Wanted("a"))
+    await tenants.create(WantedTenant("a"))
     deleting = asyncio.create_task(tenants.delete("a"))
     await asyncio.sleep(0)
-    made = await tenants.create(Wanted("a"))
+    made = await tenants.create(WantedTenant("a"))
     await deleting
     assert tenants.all() == [made]
     await tenants.close()

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from noxu.config import Config
+from noxu.config import Config, Etcd
 from tests.control.walks import walk
+from tests.etcd_server import EtcdServer
 
 STEPS = int(os.environ.get("NOXU_RESTORED_STEPS", "0"))
 WALK = 1000
@@ -26,6 +27,11 @@ def config(request: pytest.FixtureRequest, tmp_path: Path) -> Config:
 async def test_a_walk_keeps_the_laws(config: Config, seed: int) -> None:
     walked = await walk(config, seed, 250)
     assert walked.restores > 10
+
+
+@pytest.mark.slow
+async def test_a_walk_on_etcd_keeps_the_laws(etcd: EtcdServer) -> None:
+    await walk(Config(port=0, etcd=Etcd((etcd.url,), "/walks")), 2, 60)
 
 
 @pytest.mark.slow

@@ -7,7 +7,8 @@ A walk is determined by its seed. Every request may be refused; what counts is t
 2. An informer, which lists once and applies the events of its watch from then on, has what a list shows; and each event is
    possible: nothing is added twice, nothing changes or goes that was not there, nothing changes its uid.
 3. resourceVersions grow.
-4. A backup has the state at its revision, whatever is written meanwhile.
+4. Nothing is without its namespace or its definition when the controllers have nothing left to do.
+5. A backup has the state at its revision, whatever is written meanwhile.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import aiohttp
 
 from noxu.config import Config
 from noxu.control.backup import states_at
+from noxu.control.differences import DEFINITIONS
 from noxu.control.snapshots import Snapshots
 from noxu.process.server import Server
 from noxu.registry.storage_form import is_temporary
@@ -270,6 +272,7 @@ class Walk:
 
     async def snapshot(self) -> None:
         await self.settled()
+        await self.nothing_is_without_its_place()
         name = self.random.choice(NAMES)
         lists = {path: without_versions(await self.list(path)) for path in LISTED}
         if name in self.taken:
@@ -306,6 +309,16 @@ class Walk:
     async def list(self, path: str) -> dict[tuple[str, str], Object] | None:
         async with self.session.get(path) as answer:
             return by_name(await answer.json()) if answer.status == 200 else None
+
+    async def nothing_is_without_its_place(self) -> None:
+        """Every object has its namespace, and every custom resource its definition."""
+        keys = {
+            item.key for item in (await self.server.plane.store.list(EVERYTHING)).items if not is_temporary(item.key)
+        }
+        for key in keys:
+            group, _, plural = key.collection.partition("/")
+            assert not key.partition or Key("/namespaces", "", key.partition[:-1]) in keys, key
+            assert group != "example.com" or Key(DEFINITIONS, "", f"{plural}.{group}") in keys, key
 
     async def settled(self) -> None:
         """Wait until nothing is left to do for controllers."""

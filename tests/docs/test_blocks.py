@@ -60,6 +60,7 @@ RUN_BY: Final = {
     "docs/cli.md yaml objects.yaml": "tests/cli/test_docs.py",
     "docs/cli.md yaml pool.yaml": "tests/cli/test_docs.py",
     "docs/first-change.md diff": "tests/docs/test_first_change.py",
+    "docs/control.md console $ noxu blame": "tests/cli/test_past.py",
     "docs/conversion.md": "tests/registry/conversion/test_docs.py",
     "docs/crd-upgrades.md console": "tests/cli/test_docs.py",
     "docs/crd-upgrades.md yaml": "tests/cli/test_docs.py",
@@ -67,6 +68,10 @@ RUN_BY: Final = {
     "docs/policies.md text": "tests/admission/test_policies_docs.py",
     "docs/quickstart.md": "tests/clients/test_quickstart_docs.py",
     "docs/recipes.md": "tests/testing/test_recipes.py",
+    **{
+        f"docs/tenants.md {language}": "tests/docs/test_tenants.py"
+        for language in ("go", "java", "js", "rust", "python")
+    },
     "docs/testing.md python": "tests/testing/test_plugin.py",
 }
 

@@ -31,6 +31,7 @@ RUN: Final = (
     "docs/ci.md sh",
     "docs/cli.md console",
     "docs/crd-upgrades.md console",
+    "docs/control.md console $ noxu blame",
     "docs/control.md sh kubectl",
     "docs/controllers.md sh cargo",
     "docs/controllers.md sh kopf",
@@ -53,7 +54,10 @@ NOT_RUN: Final = {
     "uvx": "downloads what it runs",
 }
 
-NEEDS_MORE: Final = {"kubectl port-forward": "needs the service in a cluster of the reader"}
+NEEDS_MORE: Final = {
+    "kubectl port-forward": "needs the service in a cluster of the reader",
+    'kubectl --server "$URL': "needs the URL of a server; tests/clients/test_kubectl_past.py runs such commands",
+}
 """The beginnings of statements that cannot be run, and why."""
 
 BUILT_IN: Final = {"{", "}", "cat", "cp", "echo", "eval", "exit", "export", "source"}

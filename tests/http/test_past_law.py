@@ -215,5 +215,5 @@ def test_the_past_is_what_was_seen_then(seed: int, tmp_path: Path) -> None:
                 clock.jump(history.random.randrange(100))
                 history.step()
             history.record()
-            assert len(history.recorded) > STEPS // 3
+            assert len(history.recorded) > 5, "many steps write nothing, as without a definition"
             check(history)

@@ -35,7 +35,7 @@ async def sent(answer: Answer, method: str = "GET", **headers: str) -> tuple[Rep
     request = received(method, headers=given, connection=connection)
     exchange = Exchange(request, NO_BACKEND, "the-id", 0.0)
     exchange.headers += FROM_FILTERS
-    waits = sending.send(exchange, answer, Unsent())
+    waits = app.send(exchange, answer, Unsent())
     if waits is not None:
         await waits
     assert request.keep_alive != (b"Connection: close" in wire.sent)
@@ -230,7 +230,7 @@ def test_an_answer_that_is_written_at_once_is_like_any_other(
     served: Client, monkeypatch: pytest.MonkeyPatch, line: str, header: str, at_once: bool
 ) -> None:
     written: list[bool] = []
-    send, send_any = sending.send, sending._send
+    send, send_any = app.send, sending.send
 
     def noted(*given: Any) -> Any:
         written.append(True)
@@ -241,10 +241,10 @@ def test_an_answer_that_is_written_at_once_is_like_any_other(
         return send_any(*given)
 
     monkeypatch.setattr(app, "send", noted)
-    monkeypatch.setattr(sending, "_send", noted_any)
+    monkeypatch.setattr(sending, "send", noted_any)
     found = conversation(served, line, header)
     assert written[0] == at_once
-    monkeypatch.setattr(sending, "_usual_head", lambda *_: None)
+    monkeypatch.setattr(sending, "usual_head", lambda *_: None)
     assert found == conversation(served, line, header)
     assert found.startswith(b"HTTP/1.")
 
@@ -262,8 +262,8 @@ HEADS: list[tuple[str, int, str, Any]] = [
 
 @pytest.mark.parametrize(("status", "kind", "headers"), [row[1:] for row in HEADS], ids=[row[0] for row in HEADS])
 def test_an_unusual_head_is_not_kept(status: int, kind: str, headers: Any) -> None:
-    assert sending._usual_head(status, kind, headers) is None
-    assert sending._usual_head(200, "text/plain", (("A", "b"),)) is not None
+    assert sending.usual_head(status, kind, headers) is None
+    assert sending.usual_head(200, "text/plain", (("A", "b"),)) is not None
 
 
 # -- HTTP/1.0, which has no chunks
@@ -272,7 +272,7 @@ def test_an_unusual_head_is_not_kept(status: int, kind: str, headers: Any) -> No
 async def test_a_body_in_chunks_ends_with_the_connection_of_an_old_client() -> None:
     connection, wire = connected()
     request = received(version=HttpVersion10, headers={"Connection": "keep-alive"}, connection=connection)
-    waits = sending.send(Exchange(request, NO_BACKEND, "the-id", 0.0), Answer(chunks()), Unsent())
+    waits = app.send(Exchange(request, NO_BACKEND, "the-id", 0.0), Answer(chunks()), Unsent())
     assert waits is not None
     await waits
     head, _, body = wire.sent.partition(b"\r\n\r\n")

@@ -708,6 +708,29 @@ async def test_no_other_write_is_between_what_a_transaction_reads_and_what_it_wr
     await asyncio.gather(*writers)
 
 
+@pytest.mark.parametrize("kind", ["create", "update", "delete"])
+async def test_a_write_that_has_waited_for_a_transaction_is_overtaken_whatever_its_key(store: Store, kind: str) -> None:
+    await written(store, (A, b"1"))
+    state = KeyValue(A, b"1", 2)
+
+    async def write() -> Revision:
+        if kind == "create":
+            return await store.put(B, b"1", expected=0)
+        return await (store.put(A, b"2", expected=2) if kind == "update" else store.delete(A, expected=2))
+
+    async def decide() -> list[StagedWrite]:
+        await asyncio.sleep(0.01)
+        return [StagedWrite(C, b"1", 0)]
+
+    transaction = asyncio.ensure_future(store.transact(decide))
+    outcomes = await asyncio.gather(transaction, write(), return_exceptions=True)
+    assert outcomes[0] == 3
+    assert isinstance(outcomes[1], Conflict)
+    assert outcomes[1].current == (None if kind == "create" else state)
+    assert await store.get(A) == state
+    assert await write() == 4
+
+
 async def test_a_transaction_that_fails_lets_others_write(store: Store) -> None:
     async def fail() -> list[StagedWrite]:
         raise LookupError

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from noxu.arguments import values
 from noxu.config import KUBERNETES_VERSION
+from noxu.expressions import expression
 
 COMMANDS: Final = {
     "serve": "run the server",
@@ -34,6 +35,9 @@ COMMANDS: Final = {
     "fault": "break a running server on purpose",
     "clock": "set and advance the time of objects in a running server",
     "log": "list what was written to a running server, by whom, and why",
+    "diff": "compare what a running server had at two moments",
+    "blame": "show who wrote each line of an object last",
+    "bisect": "find when a condition on an object became true",
     "completion": "print what completes commands and options in a shell",
     "version": "print the version",
     "help": "describe a command",
@@ -45,11 +49,15 @@ _MODULES: Final = {
     **dict.fromkeys(("validate", "explain-write", "lint", "skeleton"), "checks"),
     **dict.fromkeys(("migrate", "check", "copy", "snapshot", "export"), "stored"),
     **dict.fromkeys(("restore", "tenant", "user", "clock", "fault", "log"), "control"),
+    **dict.fromkeys(("diff", "blame", "bisect"), "past"),
     **dict.fromkeys(("envtest", "completion", "version", "help"), "commands"),
 }
 """The modules of their arguments."""
 
 
+WITH_MOMENTS: Final = ("diff", "blame", "bisect")
+"""Commands to which -5m is a moment of the past, and no option."""
+AGO: Final = expression(r"-[0-9.]+[a-zµ][0-9.a-zµ]*")
 RUNS_A_COMMAND: Final = frozenset({"run"})
 """Commands that have another one behind `--`, whose words are not theirs."""
 
@@ -168,6 +176,20 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
         ("noxu log widgets/a -n default --why", "what the writers of an object had been shown before"),
         ("noxu log deploy --since 5m -o json", "for programs"),
         ("noxu log -f", "and go on with what is written from now on"),
+    ),
+    "diff": (
+        ("noxu diff 5m", "everything that has changed in five minutes"),
+        ("noxu diff 1042 1057", "between two revisions"),
+        ("noxu diff 5m now widgets -n attic", "of one kind, in one namespace"),
+        ("noxu diff before-the-upgrade widgets/a", "one object since a snapshot"),
+    ),
+    "blame": (
+        ("noxu blame widgets/a", "its lines, with the revision, the time and the writer of each"),
+        ("noxu blame deployments/web -n attic --at 5m", "as it was five minutes ago"),
+    ),
+    "bisect": (
+        ("noxu bisect widgets/a 'self.status.size == 3'", "when that became true, and every change since"),
+        ("noxu bisect pods/web-0 \"self.status.phase == 'Failed'\" -o json", "for programs"),
     ),
     "completion": (
         ("source <(noxu completion bash)", "bash: in this shell, or as a line of ~/.bashrc"),

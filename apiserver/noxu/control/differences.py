@@ -107,6 +107,15 @@ class Changes:
         return [*deleted, *written, *defined]
 
 
+def changed_definitions(writes: Sequence[StagedWrite]) -> list[str]:
+    """The names of the definitions that a difference deletes, or gives another spec."""
+    return [
+        key.name
+        for key, value, _, replaced in writes
+        if key.collection == DEFINITIONS and replaced is not None and (value is None or _spec(value) != _spec(replaced))
+    ]
+
+
 def counted(writes: Sequence[StagedWrite]) -> dict[str, int]:
     """How many objects a difference deletes, creates and changes. One that gives its name to another is deleted, the other created."""
     written = [write for write in writes if write.value is not None]
@@ -118,5 +127,13 @@ def _uid(stored: bytes) -> object:
     """The uid of a stored object; None if it has none, or cannot be decoded."""
     try:
         return codec.decode_stored(as_json(stored))["metadata"]["uid"]
+    except (ValueError, LookupError, TypeError):
+        return None
+
+
+def _spec(stored: bytes) -> object:
+    """The spec of a stored definition; None if it has none, or cannot be decoded."""
+    try:
+        return codec.decode_stored(stored)["spec"]
     except (ValueError, LookupError, TypeError):
         return None

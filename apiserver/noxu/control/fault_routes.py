@@ -11,6 +11,7 @@ A change of rules is whole or does not happen. While there are none, no request 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Final
 
@@ -37,17 +38,21 @@ class Faults:
     def __init__(self, control: Control) -> None:
         self._control = control
         self.armed = Armed()
+        self._waiting: asyncio.Task[None] | None = None
+        control.closing.push_async_callback(self._stop)
 
     def add(self, values: Sequence[Json]) -> list[Rule]:
         """Add rules. Raises ApiError."""
         added = self._parsed(values, [rule.name for rule in self.armed.rules])
-        self.armed.add(added, self._control.server.clock.now())
+        server = self._control.server
+        self.armed.add(added, server.clock.now(), server.plane.cache.revision)
         self._switch()
         return added
 
     def replace(self, values: Sequence[Json], seed: int) -> None:
         """Have these rules only, which have seen nothing. Raises ApiError."""
-        self.armed.replace(self._parsed(values, ()), seed, self._control.server.clock.now())
+        server = self._control.server
+        self.armed.replace(self._parsed(values, ()), seed, server.clock.now(), server.plane.cache.revision)
         self._switch()
 
     def remove(self, name: str) -> None:
@@ -62,6 +67,24 @@ class Faults:
     def clear(self) -> None:
         self.armed.replace((), self.armed.seed, self._control.server.clock.now())
         self._switch()
+
+    def _wait_for_views(self) -> None:
+        """Look at the streams again when a view begins or ends by itself."""
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+        now = self._control.server.clock.now()
+        if (due := self.armed.next_change(now)) is not None:
+            self._waiting = asyncio.ensure_future(self._look_again((due - now).total_seconds()))
+
+    async def _look_again(self, seconds: float) -> None:
+        await self._control.server.clock.sleep(seconds)
+        self._waiting = None  # this task, which must not cancel itself
+        self._switch()
+
+    async def _stop(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
 
     def _parsed(self, values: Sequence[Json], names: Sequence[str]) -> list[Rule]:
         served = self._control.server.plane.served_resources.current
@@ -83,7 +106,9 @@ class Faults:
     def _switch(self) -> None:
         """Have the filter and the wrapper of the store while rules need them."""
         server = self._control.server
+        server.retention.shown = self.armed.oldest_shown()
         server.hit_requests(self.armed or None)
+        self._wait_for_views()
         needs_store = any(rule.effect.kind == "store" for rule in self.armed.rules)
         server.plane.persistence.writes = FaultyWrites(server.plane.store) if needs_store else server.plane.store
 

@@ -2,7 +2,8 @@
 
     1042                           a revision: the state that it left
     2026-03-01T12:00:00Z           the newest revision that was written at or before that time (RFC 3339)
-    -5m, -1h30m                    likewise, so long ago (a duration of Go)
+    -5m, -1h30m, 5m                likewise, so long ago (a duration of Go; the sign may be left out)
+    now                            the newest revision
     before-the-upgrade             the revision of a snapshot
 
 The past goes back to the revision to which the store is compacted: that one can still be read.
@@ -27,6 +28,7 @@ from noxu_storage.types import FIRST, Prefix, Revision
 
 MAX_TEXT: Final = 256
 """Characters of a moment."""
+NOW: Final = "now"
 KEEP_MORE: Final = "`noxu serve --history` keeps more of the past"
 _REVISION: Final = expression(r"[0-9]{1,19}")
 _TIME: Final = expression(r"[0-9]{4}-[0-9]{2}-.*")
@@ -82,7 +84,9 @@ class Moments:
             raise errors.bad_request(f"a moment has at most {MAX_TEXT} characters: {FORMS}")
         if _REVISION.fullmatch(text):
             return await self.at(int(text))
-        if text.startswith("-"):
+        if text == NOW:
+            return Moment(self._store.revision, self._clock.now())
+        if text.startswith("-") or (text[:1].isdecimal() and not _TIME.fullmatch(text)):
             return await self._at_time(self._clock.now() - _ago(text))
         if _TIME.fullmatch(text):
             return await self._at_time(_time(text))
@@ -135,7 +139,7 @@ FORMS: Final = "a revision (1042), a time (2026-03-01T12:00:00Z), how long ago (
 
 def _ago(text: str) -> timedelta:
     try:
-        return timedelta(microseconds=parse_duration(text[1:]) // 1000)
+        return timedelta(microseconds=parse_duration(text.removeprefix("-")) // 1000)
     except (ValueError, OverflowError):
         raise errors.bad_request(f"{quote(text)} is no duration such as -5m or -1h30m") from None
 

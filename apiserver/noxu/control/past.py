@@ -4,11 +4,12 @@ A view has a reader that reads the store at its revision, and the served resourc
 definitions are read once, and those that serve what is served now, or in another view, share what is compiled for them. If no
 definition has changed since, its served resources are those of now.
 
-The newest MAX_VIEWS views are kept. A view that shares something that has changed meanwhile is made again:
+What was served is the same between two changes of definitions, so views of such revisions share it; the MAX_VIEWS that were
+used last are kept. What shares something that has changed in place meanwhile is made again:
 
     at 40   widgets.example.com is created                view(45): a new `Versions`, compiled at its first request
-    at 50   its schema changes                            view(46): the `Versions` of view(45), since the digest is equal
-    at 60   its annotation changes                        view(55): that of now
+    at 50   its schema changes                            view(46): the served resources of view(45)
+    at 60   its annotation changes                        view(55): the `Versions` of now, since the digest is equal
     at 70   it is being deleted, and discovery shows it   view(55): made again, with a `Versions` of its own
 
 What depends on today is said here: webhooks that convert objects are called as their definition of then says, functions in
@@ -44,21 +45,29 @@ from noxu.values import Object
 from noxu_storage.types import FIRST, Compacted, Corrupt, Prefix, Revision
 
 MAX_VIEWS: Final = 8
-"""Views that are kept. One with definitions that are not served now has their bytes, and what is compiled for those in use."""
+"""How many different sets of served resources are kept. One with definitions that are not served now has their bytes, and
+what is compiled for those in use."""
 
 
 class View(NamedTuple):
-    """What was served at a revision. `is_current` says whether it still is what `PastViews.view` would make."""
+    """What was served at a revision, and a reader of the objects of then."""
 
     revision: Revision
     served: ServedResources
     reader: PastReader
+
+
+class ServedThen(NamedTuple):
+    """What was served between two changes of definitions, and what of it changes in place, as it was when this was made."""
+
+    resources: ServedResources
     terminating: Mapping[Versions, bool]
-    """Whether the definitions were being deleted (`Versions.deletes_instances`), which changes in place."""
+    """Whether the definitions were being deleted (`Versions.deletes_instances`)."""
     in_process: Mapping[str, InProcess]
-    """The functions that convert, as they were given when the view was made."""
+    """The functions that convert."""
 
     def is_current(self, plane: ControlPlane) -> bool:
+        """Whether it still is what would be made now."""
         return self.in_process == plane.conversions.in_process and all(
             versions.deletes_instances == then for versions, then in self.terminating.items()
         )
@@ -105,7 +114,7 @@ class PastViews:
         self._plane = plane
         self._definitions = resource_of(plane.served_resources, crd.GROUP, crd.RESOURCE)
         self._api_services = resource_of(plane.served_resources, AGGREGATOR, "apiservices")
-        self._views: OrderedDict[Revision, View] = OrderedDict()
+        self._kept: OrderedDict[object, ServedThen] = OrderedDict()
         self._versions: WeakValueDictionary[tuple[bytes, bool], Versions] = WeakValueDictionary()
         self._making = asyncio.Lock()
         self.compiled = 0
@@ -114,44 +123,49 @@ class PastViews:
     async def view(self, revision: Revision) -> View:
         """The view at a revision, which is neither in the future nor compacted. Raises ApiError, StoreError."""
         plane = self._plane
-        definitions = await plane.reader.collection(self._definitions)
-        if definitions.changed <= revision and self._are_unchanged(self._api_services, revision):
-            return self._view(revision, plane.served_resources.current, {})
-        view = self._views.get(revision)
-        if view is None or not view.is_current(plane):
-            async with self._making:  # one at a time: clients ask for several documents at once
-                view = self._views.get(revision)
-                if view is None or not view.is_current(plane):
-                    view = self._view(revision, *await self._served_at(revision))
-        self._views[revision] = view
-        self._views.move_to_end(revision)
-        while len(self._views) > MAX_VIEWS:
-            self._views.popitem(last=False)
-        return view
-
-    def _view(self, revision: Revision, served: ServedResources, terminating: Mapping[Versions, bool]) -> View:
-        plane = self._plane
         reader = PastReader(plane.store, plane.cache, revision)
-        return View(revision, served, reader, terminating, dict(plane.conversions.in_process))
+        await plane.reader.collection(self._definitions)  # it is loaded, as it is needed below
+        changes = self._next_change(self._definitions, revision), self._next_change(self._api_services, revision)
+        if changes == (None, None):
+            return View(revision, plane.served_resources.current, reader)
+        then = self._kept.get(changes)
+        if then is None or not then.is_current(plane):
+            async with self._making:  # one at a time: clients ask for several documents at once
+                then = self._kept.get(changes)
+                if then is None or not then.is_current(plane):
+                    then = await self._served_at(revision)
+        self._kept[changes] = then
+        self._kept.move_to_end(changes)
+        while len(self._kept) > MAX_VIEWS:
+            self._kept.popitem(last=False)
+        return View(revision, then.resources, reader)
 
-    def _are_unchanged(self, resource: Resource, revision: Revision) -> bool:
-        """Whether no object of a resource has changed since. Where nothing has loaded them, nothing depends on them."""
+    def _next_change(self, resource: Resource, revision: Revision) -> object:
+        """The revision of the first change of a resource's objects after a revision, None if there is none.
+
+        If the cache no longer knows it: a key of the revision itself. Where nothing has loaded the objects, nothing depends
+        on them.
+        """
         collection = self._plane.reader.loaded(resource)
-        return collection is None or collection.changed <= revision
+        if collection is None or collection.changed <= revision:
+            return None
+        changes = collection.since(revision)
+        return changes[0].revision if changes else ("at", revision)
 
-    async def _served_at(self, revision: Revision) -> tuple[ServedResources, Mapping[Versions, bool]]:
-        """(What was served, whether its definitions were being deleted)."""
+    async def _served_at(self, revision: Revision) -> ServedThen:
+        in_process = dict(self._plane.conversions.in_process)
         served = self._plane.served_resources.current  # read once: it may change while this waits
         found = {
             entry.key.name: versions
             for entry in await self._entries_at(self._definitions, revision)
             if (versions := await self._versions_of(entry, served)) is not None
         }
-        if not self._are_unchanged(self._api_services, revision):
+        if self._next_change(self._api_services, revision) is not None:
             entries = await self._entries_at(self._api_services, revision)
             others = [elsewhere(entry, self._api_services) for entry in entries]
             served = served.with_elsewhere(frozenset([group_version for group_version in others if group_version]))
-        return _with(served, found), {versions: versions.deletes_instances for versions in found.values()}
+        terminating = {versions: versions.deletes_instances for versions in found.values()}
+        return ServedThen(_with(served, found), terminating, in_process)
 
     async def _versions_of(self, entry: StoredObject, now: ServedResources) -> Versions | None:
         """What a definition served, shared if possible; None if it served nothing."""
@@ -176,7 +190,7 @@ class PastViews:
     def _converter(self, name: str, spec: Object) -> Converter | None:
         """What converts the objects of a definition of the past; the live `Conversions` remember the newest definition."""
         live = self._plane.conversions
-        return Conversions(live.call, live.timeout, in_process=live.in_process).define(name, spec)
+        return Conversions(live.call, live.timeout, live.identifiers, live.in_process, live.metrics).define(name, spec)
 
     async def _entries_at(self, resource: Resource, revision: Revision) -> Sequence[StoredObject]:
         """The objects of a resource at a revision; those that cannot be read are left out."""

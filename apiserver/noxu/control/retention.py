@@ -45,12 +45,14 @@ class Retention:
         self._lasts = seconds
         rounds = 1 if math.isinf(seconds) else max(math.ceil(seconds / COMPACT_EVERY), 1)
         self._rounds: deque[Revision] = deque(maxlen=rounds)
+        self.shown: Revision = 0
+        """The oldest revision that a client is shown as the present; 0: none."""
 
     def oldest_needed(self) -> Revision:
         """The revision up to which history may be removed; 0: none of it."""
         if math.isinf(self._lasts) or len(self._rounds) < (self._rounds.maxlen or 1):
             return 0
-        return self._rounds[0]
+        return min(self._rounds[0], self.shown) if self.shown else self._rounds[0]
 
     def end_round(self, newest: Revision) -> None:
         """A round ends with this revision as the newest one."""

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from noxu.api.errors import ApiError
 from noxu.config import own_version
-from noxu.control import backup, clock, fault_routes, past, snapshots, tenants, users, write_log
+from noxu.control import backup, clock, diff, fault_routes, past, past_calls, snapshots, tenants, users, write_log
 from noxu.control.calls import ControlCall, ControlRoute
 from noxu.features import meant
 from noxu.values import Object
@@ -30,6 +30,8 @@ ROUTES: Final[Sequence[ControlRoute]] = (
     *backup.ROUTES,
     *past.ROUTES,
     *write_log.ROUTES,
+    *diff.ROUTES,
+    *past_calls.ROUTES,
 )
 """Of all rooms, in the order in which they are listed."""
 

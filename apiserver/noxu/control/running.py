@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from noxu.config import Config
     from noxu.control.faults.armed import Armed
     from noxu.control.history import WriteHistory
+    from noxu.control.retention import Retention
     from noxu.control.templates import Template
     from noxu.control_plane import ControlPlane
-    from noxu.manifests.documents import Document
+    from noxu.manifests.documents import Document, Read
     from noxu.manifests.watch import FileWatch
     from noxu.registry.access import User
     from noxu.security.kubeconfig import Access
@@ -44,9 +45,12 @@ class Running(Protocol):
     plane: ControlPlane
     clock: Clock
     url: str
+    retention: Retention
     watch: FileWatch | None
     given: Sequence[Document] | None
     """The documents that it was started with; None: those of its files."""
+    read: Read | None
+    """How those are read; None: from the files."""
     template: Template | None
     """What it has begun with."""
     caller: Caller

@@ -27,7 +27,7 @@ from noxu.api import codec, errors
 from noxu.api.errors import ApiError
 from noxu.control.arguments import TEXT, Argument, refused
 from noxu.control.calls import ControlCall, ControlRoute, Created
-from noxu.control.differences import Changes, counted
+from noxu.control.differences import Changes, changed_definitions, counted
 from noxu.control.running import Control
 from noxu.control_plane import ControlPlane
 from noxu.controllers import leader_election
@@ -35,6 +35,9 @@ from noxu.controllers.bootstrap import lease_name
 from noxu.expressions import expression
 from noxu.features import listed_names, meant
 from noxu.go.time import format_time
+from noxu.registry.authors import Author, writing_as
+from noxu.registry.offload import offload
+from noxu.registry.resource import Versions
 from noxu.registry.storage_form import SERVER_LEASES, is_temporary
 from noxu.values import Object
 from noxu_storage import pins
@@ -98,11 +101,10 @@ class Snapshots:
             try:
                 return described(KeyValue(key, value, await store.put(key, value, expected=0)))
             except Conflict as conflict:
-                if not name:
-                    continue  # another one was faster, so the store has a new revision
-                message = f"there is a snapshot {name!r} already: delete it, or choose another name"
-                if conflict.current is not None and (time := described(conflict.current)["time"]):
-                    message = f"there is a snapshot {name!r} already, of {time}: delete it, or choose another name"
+                if not name or conflict.current is None:
+                    continue  # another one was faster, or a restore, so the store has a new revision
+                time = described(conflict.current)["time"]
+                message = f"there is a snapshot {name!r} already, of {time}: delete it, or choose another name"
                 raise ApiError(409, message, "AlreadyExists", {"name": name}) from None
 
     async def _count(self) -> int:
@@ -139,15 +141,14 @@ class Snapshots:
                 continue  # a restore has moved it
             return described(pin)
 
-    async def restore(self, name: str, *, release: bool = False) -> Object:
+    async def restore(self, name: str, *, release: bool = False, user: str = "") -> Object:
         """Make all objects what they were. Returns the new revision, and how many objects have changed in which way.
 
-        `release`: the snapshot is deleted by the same transaction.
+        `release`: the snapshot is deleted by the same transaction. `user` is who has asked for it.
         """
         async with self._restoring, self._plane.controllers_paused():  # of two restores the second one counts
-            with _explained(name, is_shared=self._plane.store.shared):
+            with _explained(name, is_shared=self._plane.store.shared), writing_as(Author(verb="restore", user=user)):
                 writes, revision = await self._write(name, release=release)
-                await self._plane.cache.reached(revision)
         for follower in dict.fromkeys(self._plane.writer.environment.followers.values()):
             await follower.caught_up()
         return {"name": name, "revision": revision, **counted(writes)}
@@ -167,15 +168,32 @@ class Snapshots:
         store, left = self._plane.store, frozenset(self._left())
         changes = Changes(store, pin.revision, lambda key: key in left or is_temporary(key))
         writes: list[StagedWrite] = []
+        refusing: list[Versions] = []
 
         async def decide() -> Sequence[StagedWrite]:
             await store.catch_up()
             await changes.follow()
             writes[:] = changes.writes()
+            refusing[:] = await offload(sum(len(write.value or b"") for write in writes), self._changed, writes)
+            for versions in refusing:
+                versions.terminating = (
+                    True  # until its controller has seen what follows: no object of another schema is stored
+                )
             return [*writes, *self._moved(pin, release=release)]
 
         await changes.follow()  # nearly all of it while others still write
-        return writes, await store.transact(decide) or store.revision
+        try:
+            return writes, await self._plane.persistence.transact(decide)
+        except BaseException:
+            for versions in refusing:
+                versions.terminating = False
+            raise
+
+    def _changed(self, writes: Sequence[StagedWrite]) -> list[Versions]:
+        """What is served of definitions that a difference changes, unless they are being deleted."""
+        defined = self._plane.served_resources.current.defined
+        names = changed_definitions(writes)
+        return [defined[name] for name in names if name in defined and not defined[name].terminating]
 
     def _left(self) -> Iterator[Key]:
         """The objects that this server keeps about itself."""
@@ -233,7 +251,7 @@ async def _delete(call: ControlCall) -> Object:
 
 
 async def _restore(call: ControlCall) -> Object:
-    return await _of(call).restore(call.path["snapshot"])
+    return await _of(call).restore(call.path["snapshot"], user=call.user.name)
 
 
 _ONE: Final = "/_noxu/snapshots/{snapshot}"

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -149,15 +149,20 @@ async def make(
     """Load the manifests for servers with this configuration.
 
     `caller` calls webhooks, as in `Seams`. `parent` is a template without manifests to begin with. Raises StartError: objects
-    are refused, or controllers fail.
+    are refused, unless the configuration keeps going without them, or controllers fail.
     """
-    config, loads = shared(config), list(documents)
+    keeps_going, config, loads = config.keep_going, shared(config), list(documents)
 
     def begin() -> ControlPlane:
         seams = _seams(config, caller)
         return assemble(config, MemoryStore(), seams) if parent is None else parent.begin(config, seams)
 
-    return await _made(config, begin, loads, None, () if parent is None else parent.periods)
+    async def load(plane: ControlPlane) -> None:
+        loaded = await served_files.load(plane, config, loads, None)
+        if not keeps_going:
+            served_files.check_loaded(config, loaded.errors)
+
+    return await _made(config, begin, load if loads else None, None, () if parent is None else parent.periods)
 
 
 class KeptObjects(NamedTuple):
@@ -172,7 +177,7 @@ async def make_of(kept: KeptObjects, config: Config, caller: Caller | None = Non
     """A template of objects that an earlier one has stored. Raises StartError."""
     config = shared(config)
     seams = _seams(config, caller)
-    made = await _made(config, lambda: assemble(config, MemoryStore(kept.base), seams), (), kept.own, ())
+    made = await _made(config, lambda: assemble(config, MemoryStore(kept.base), seams), None, kept.own, ())
     served_resources = made.plane.served_resources
     if {*kept.defined} == served_resources.current.defined.keys():
         served_resources.current = served_resources.current.in_order(kept.defined)  # nothing uses the plane any more
@@ -187,11 +192,11 @@ def _seams(config: Config, caller: Caller | None) -> Seams:
 async def _made(
     config: Config,
     begin: Callable[[], ControlPlane],
-    documents: Sequence[Document],
+    load: Callable[[ControlPlane], Awaitable[None]] | None,
     own: Collection[Key] | None,
     earlier: Sequence[Period],
 ) -> Template:
-    """`own` None: the objects about a server that the documents leave alone. `earlier` are the periods of a parent."""
+    """`own` None: the objects about a server that `load` leaves alone. `earlier` are the periods of a parent."""
     began = SYSTEM_CLOCK.now()
     while True:
         plane = begin()
@@ -200,9 +205,8 @@ async def _made(
         async with running(plane):
             about_server = [first.stored_key for first in plane.bootstrap.own_objects()]
             before = [await store.get(key) for key in about_server]
-            if documents:
-                loaded = await served_files.load(plane, config, documents, None)
-                served_files.check_loaded(config, loaded.errors)
+            if load is not None:
+                await load(plane)
             await _idle(plane)
             base, due = store.base(), [controller.due for controller in plane.all_controllers]
         if store.revision == base.revision:

@@ -31,7 +31,7 @@ from noxu.registry import kind_names
 from noxu.registry.authors import UNKNOWN, WatchScope
 from noxu.registry.offload import offload
 from noxu.registry.served_resources import ServedResources
-from noxu.registry.storage_form import as_json, group_and_plural
+from noxu.registry.storage_form import as_json, group_and_plural, is_temporary
 from noxu.values import Object
 from noxu_storage.store import Store
 from noxu_storage.types import Compacted, Event, Key, Prefix, Revision
@@ -96,14 +96,15 @@ async def newest(store: Store, selected: Selected) -> NewestWrites:
 
 
 async def events_between(store: Store, prefix: Prefix, after: Revision, upto: Revision) -> AsyncIterator[Event]:
-    """The events after a revision and up to another one, in order. Raises Compacted, StoreError."""
+    """The events of objects after a revision and up to another one, in order. Raises Compacted, StoreError."""
     if after >= upto:
         return
     async for batch in store.watch(prefix, after=after):
         for number, event in enumerate(batch.events, 1):
             if event.revision > upto:
                 return
-            yield event
+            if not is_temporary(event.key):
+                yield event
             if not number % PORTION:
                 await asyncio.sleep(0)
         if batch.revision >= upto:

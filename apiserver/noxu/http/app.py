@@ -13,25 +13,27 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+
+from aiohttp.http import HttpVersion11
 
 from noxu.api import errors
 from noxu.api.errors import ApiError
 from noxu.api.meta import GroupVersionKind
 from noxu.config import DEFAULT_REQUESTS, Requests
 from noxu.containment import log_bug
-from noxu.http import auditing, documents, filters, handlers, subresources, traces
+from noxu.http import auditing, documents, filters, handlers, sending, subresources, traces
 from noxu.http.answer import Answer, Answered
-from noxu.http.clients import Clients
+from noxu.http.clients import Clients, Unsent
 from noxu.http.exchange import Backend, Exchange, Sink
 from noxu.http.filters import RequestFilter
 from noxu.http.handlers import Handler
 from noxu.http.negotiation import warning_headers
+from noxu.http.outgoing import date
 from noxu.http.request import Received, RequestInfo
 from noxu.http.responses import error_answer, too_late
-from noxu.http.sending import send
 from noxu.http.watch_requests import Watches
 from noxu.identifiers import new_uuid
 from noxu.registry.access import ALLOWED
@@ -51,6 +53,8 @@ log: Final = logging.getLogger("noxu")
 T = TypeVar("T")
 CONTROL: Final = "/_noxu/"
 """How the paths begin that stand beside the Kubernetes API."""
+_OWN: Final = CONTROL.rstrip("/")
+"""How any path begins that is not upstream's; CONTROL itself may lack its slash."""
 
 
 class App:
@@ -187,7 +191,10 @@ class App:
         served_resources = exchange.backend.served_resources.current
         if not info.is_resource:
             check_route(served_resources, method, path, info)
-            return await self._document(exchange)
+            if exchange.moment or path.startswith(_OWN):
+                return await self._own_document(exchange)
+            # discovery, OpenAPI, health: any method will do
+            return await self.documents.answer(path, exchange.query, exchange.request.headers)
         try:
             resource = find_resource(served_resources, method, path, info)
         except ApiError:
@@ -226,11 +233,8 @@ class App:
         enter = (await imported("noxu.http.past")).enter  # with the first such request
         await enter(exchange, self.control(), self.documents)
 
-    async def _document(self, exchange: Exchange) -> Answer | None:
-        """Answer a request that is for no resource: discovery, OpenAPI, health. Any method will do. Raises ApiError.
-
-        None: it has been sent.
-        """
+    async def _own_document(self, exchange: Exchange) -> Answer | None:
+        """Answer a request for a document of the past, a trace, or a call of /_noxu/. Raises ApiError. None: it has been sent."""
         if exchange.moment:
             return await (await imported("noxu.http.past")).document(exchange)  # type: ignore[no-any-return]
         if self.traces is not None and exchange.path.startswith(traces.PATH):
@@ -251,6 +255,30 @@ def call_all(activity: str, functions: Iterable[Callable[[T], object]], argument
             function(argument)
         except Exception as bug:  # noqa: BLE001
             log_bug(activity.replace("%s", str(argument)), bug)
+
+
+def send(exchange: Exchange, answer: Answer, unsent: Unsent) -> Awaitable[None] | None:
+    """Send an answer. None if the kernel has taken all of it, else what to await.
+
+    Raises ConnectionError, and so does the awaitable. A GET takes a seventh more processor time if `sending.send` answers it.
+    """
+    request, body, id_ = exchange.request, answer.body, exchange.id
+    connection = request.connection
+    if (
+        not isinstance(body, bytes)
+        or not 0 < len(body) <= sending.PIECE
+        or exchange.headers
+        or connection.closes
+        or request.version != HttpVersion11
+        or request.method == "HEAD"
+        or not request.keep_alive
+        or not (id_.isascii() and id_.isprintable())
+        or (head := sending.usual_head(answer.status, answer.content_type, answer.headers)) is None
+    ):
+        return sending.send(exchange, answer, unsent)
+    exchange.sent_bytes = size = len(body)
+    # one object of bytes, and one system call: a head of its own would be a packet of its own
+    return connection.answer(b"%b%b%b%d\r\nDate: %b\r\n\r\n%b" % (head[0], id_.encode(), head[1], size, date(), body))
 
 
 # -- routing -----------------------------------------------------------------------------------------------------------
@@ -451,7 +479,7 @@ class Deadlines:
     """
 
     def __init__(self) -> None:
-        self._running: set[Deadline] = set()
+        self.running: set[Deadline] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._fires_at = math.inf
 
@@ -460,16 +488,9 @@ class Deadlines:
 
         `task` is the current one: to find it, where it is not given, is a system call before Python 3.12.
         """
-        return Deadline(self, when, task or _current_task())
-
-    def begin(self, deadline: Deadline) -> None:
-        self._running.add(deadline)
-        # the timer is never set for later: it fires in vain instead
-        if deadline.when < self._fires_at:
-            self._set_timer(deadline.when)
-
-    def end(self, deadline: Deadline) -> None:
-        self._running.discard(deadline)
+        if when < self._fires_at:  # the timer is never set for later: it fires in vain instead
+            self._set_timer(when)
+        return Deadline(self.running, when, task or _current_task())
 
     def close(self) -> None:
         """Forget the timer, which would keep what it knows until it fires."""
@@ -484,9 +505,9 @@ class Deadlines:
     def _fire(self) -> None:
         self._timer = None
         now = asyncio.get_running_loop().time()
-        late = [deadline for deadline in self._running if deadline.when <= now]
-        self._running.difference_update(late)  # before they are expired: each may end by itself in the same turn
-        self._set_timer(min([deadline.when for deadline in self._running], default=math.inf))
+        late = [deadline for deadline in self.running if deadline.when <= now]
+        self.running.difference_update(late)  # before they are expired: each may end by itself in the same turn
+        self._set_timer(min([deadline.when for deadline in self.running], default=math.inf))
         for deadline in late:
             deadline.expire()
 
@@ -500,17 +521,17 @@ def _current_task() -> asyncio.Task[Any]:
 class Deadline:
     """See `Deadlines.until`. `expired`: the body has been cancelled because it is late."""
 
-    __slots__ = ("_cancellations", "_deadlines", "_task", "expired", "when")
+    __slots__ = ("_cancellations", "_running", "_task", "expired", "when")
 
-    def __init__(self, deadlines: Deadlines, when: float, task: asyncio.Task[Any]) -> None:
-        self._deadlines = deadlines
+    def __init__(self, running: set[Deadline], when: float, task: asyncio.Task[Any]) -> None:
+        self._running = running
         self._task = task
         self.when = when
         self.expired = False
 
     def __enter__(self) -> Self:
         self._cancellations = self._task.cancelling()  # those of others, which must not become a TimeoutError
-        self._deadlines.begin(self)
+        self._running.add(self)  # of all requests: `Deadlines` looks through it when its timer fires
         return self
 
     def expire(self) -> None:
@@ -520,6 +541,6 @@ class Deadline:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._deadlines.end(self)
+        self._running.discard(self)
         if self.expired and self._task.uncancel() <= self._cancellations and kind is asyncio.CancelledError:
             raise TimeoutError from error

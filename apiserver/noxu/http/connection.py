@@ -130,11 +130,6 @@ class Connection(Outgoing):
         if self.transport is not None:
             self.transport.close()
 
-    def abort(self) -> None:
-        """Break the connection, without what has not been sent yet."""
-        if self.transport is not None:
-            self.transport.abort()
-
     async def shutdown(self, seconds: float) -> None:
         """Close the connection when its request is answered, after `seconds` at the latest.
 
@@ -246,12 +241,8 @@ class Connection(Outgoing):
 
     def data_received(self, data: bytes) -> None:
         """Bytes of the client; b"" when reading goes on after a pause."""
-        if (
-            self._is_plain
-            and data.startswith(KNOWN_BEGINNINGS)
-            and data.find(END_OF_HEAD) == len(data) - len(END_OF_HEAD)
-        ):
-            self._receive_head(data)  # as most reads
+        if self._is_plain and data.startswith(KNOWN_BEGINNINGS) and _is_whole(data):
+            self._receive_whole(data)  # as most reads
         elif self._receive_frames is not None:
             if len(data) > self.limits.frames:
                 self.force_close()  # thousands of frames at once would hold the event loop
@@ -272,14 +263,15 @@ class Connection(Outgoing):
         is_held = self._is_queue_full or bool(self._held) or bool(self._head_bytes)
         return is_held or self._is_upgraded or self.closes or self._http is None
 
-    def _receive_head(self, data: bytes) -> None:
-        """Parse a whole head. Nothing is to be done about boundaries if it has no body: the next byte begins a head again.
+    def _receive_whole(self, data: bytes) -> None:
+        """Parse a whole request. Nothing is to be done about boundaries when it is complete: the next byte begins a head again.
 
-        A request whose handler answers a constant takes 10.1 µs of processor time instead of 11.3.
+        A request whose handler answers a constant takes 10.1 µs of processor time instead of 11.3; a create takes 7 % less, an
+        update 5 % (`benchmarks.http`).
         """
         messages = self._feed(data)
-        if len(messages) == 1 and messages[0][1] is EMPTY_PAYLOAD and not self._is_upgraded:
-            head, body = messages[0]
+        head, body = messages[0] if len(messages) == 1 else (None, EMPTY_PAYLOAD)
+        if head is not None and (body is EMPTY_PAYLOAD or body.is_eof()) and not self._is_upgraded:
             self._queue.append(
                 Received(self, head.method, head.path, head.version, head.headers, body, not head.should_close)
             )
@@ -507,6 +499,18 @@ class Connection(Outgoing):
         self._uncount()
         self._update_reading()
         return tail
+
+
+_LENGTH: Final = expression(rb"\r\n[Cc]ontent-[Ll]ength: ?([0-9]{1,9})\r\n")
+
+
+def _is_whole(data: bytes) -> bool:
+    """Whether a head ends with these bytes, or its body does, whose length it says. The parser judges both."""
+    end = data.find(END_OF_HEAD) + len(END_OF_HEAD)
+    if end == len(data):
+        return True
+    length = _LENGTH.search(data, 0, end)
+    return length is not None and end + int(length[1]) == len(data)
 
 
 def _head_in(data: bytes) -> int:

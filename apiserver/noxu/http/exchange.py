@@ -20,7 +20,7 @@ import math
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from functools import partial
-from typing import Final, Literal, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, ParamSpec, TypeVar
 
 from noxu.api import errors, field, meta, selectors
 from noxu.api.errors import ApiError, Qualified
@@ -70,6 +70,9 @@ from noxu.security.tokens import Tokens
 from noxu.tables.table import include_object
 from noxu.values import Object
 
+if TYPE_CHECKING:
+    from noxu.control.faults.streams import StreamFaults
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -118,6 +121,8 @@ class Exchange:
     """The decoded path, "" if the target is malformed. That of the API, if `moment` is not ""."""
     moment: str = ""
     """The moment of the past that it reads, see `Target`."""
+    stream_faults: StreamFaults | None = None
+    """What hits the stream of a watch."""
     query: Query = dataclasses.field(default_factory=dict)
     host: str = ""
     """The client's name for this server, with a port if there is one: the Host header, or that of an absolute URL."""

@@ -12,10 +12,14 @@ from typing import Final
 
 from noxu.api.errors import ApiError
 from noxu.clock import Clock
+from noxu.control.faults import streams
 from noxu.control.faults.armed import Armed, Asked, Hit, chance
 from noxu.control.faults.store import STORE_FAULT
+from noxu.control.faults.streams import StreamFaults
 from noxu.http.exchange import Exchange
 from noxu.http.filters import RequestFilter
+from noxu.http.request import first
+from noxu_storage.types import FIRST
 
 
 class InjectFaults(RequestFilter):
@@ -28,15 +32,19 @@ class InjectFaults(RequestFilter):
 
     def enter(self, exchange: Exchange) -> Awaitable[None] | None:
         info = exchange.info
-        if not info.is_resource:
+        if not info.is_resource or exchange.moment:
             return None
-        resource = f"{info.resource}.{info.group}" if info.group else info.resource
-        agent = exchange.request.headers.get("User-Agent", "")
-        asked = Asked(
-            info.verb, resource, info.subresource, info.namespace, info.name, exchange.user.name, agent, exchange.id
-        )
-        hits = self.armed.hits(asked, self._clock.now())
+        asked, now = _asked(exchange), self._clock.now()
+        if info.verb == "watch":
+            exchange.stream_faults = self.of_stream(exchange)
+        elif info.verb == "list" and (views := self.armed.views(asked, now)):
+            exchange.moment = str(min(revision for _, revision in views))
+        hits = self.armed.hits(asked, now)
         return self._strike(exchange, hits) if hits else None
+
+    def of_stream(self, exchange: Exchange) -> StreamFaults | None:
+        """What hits the stream of a watch; None: nothing."""
+        return streams.of(self.armed, _asked(exchange), self._clock.now)
 
     def release(self) -> None:
         """Break the connections that hang."""
@@ -84,9 +92,29 @@ class InjectFaults(RequestFilter):
         _break(exchange)
         raise ConnectionResetError("a fault was injected: reset before")
 
+    async def stale(self, exchange: Exchange, hit: Hit) -> None:
+        wanted = hit.rule.effect.parameters
+        if not wanted["all"] and first(exchange.query, "resourceVersion") != "0":
+            return
+        store = exchange.backend.reader.store
+        if wanted["revisions"] is None:
+            exchange.moment = f"-{wanted['by']}"
+        else:
+            exchange.moment = str(max(store.revision - wanted["revisions"], store.compacted, FIRST))
+
     async def store(self, exchange: Exchange, hit: Hit) -> None:
         STORE_FAULT.set(hit.rule.effect.parameters["what"])
         exchange.leaving.append(_end_store_fault)  # the task of a connection handles further requests
+
+
+def _asked(exchange: Exchange) -> Asked:
+    """What rules see of a request for a resource."""
+    info = exchange.info
+    resource = f"{info.resource}.{info.group}" if info.group else info.resource
+    agent = exchange.request.headers.get("User-Agent", "")
+    return Asked(
+        info.verb, resource, info.subresource, info.namespace, info.name, exchange.user.name, agent, exchange.id
+    )
 
 
 def _end_store_fault(_exchange: Exchange) -> None:
@@ -104,4 +132,5 @@ _STRIKES: Final[Mapping[str, Callable[[InjectFaults, Exchange, Hit], Awaitable[N
     "hang": InjectFaults.hang,
     "reset": InjectFaults.reset,
     "store": InjectFaults.store,
+    "stale": InjectFaults.stale,
 }

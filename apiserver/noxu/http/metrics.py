@@ -290,14 +290,18 @@ class AccessMetrics:
         """A request has been answered, or refused before it was asked who the user is, or what the user may do."""
         result = exchange.authentication
         if result:
-            _add(self._authentications[result], exchange.authentication_seconds)
+            series, seconds = self._authentications[result], exchange.authentication_seconds
+            series[0 if seconds <= _SHORT else bisect_left(ACCESS_SECONDS, seconds)] += 1
+            series[-1] += seconds  # the sum, behind the counts
             if result == SUCCESS:
                 user = compressed((exchange.impersonator or exchange.user).name)
                 self._users[user] = self._users.get(user, 0) + 1
         decision = exchange.decision
         if decision is not None:
             answer = ALLOWED if decision.allowed else ERROR if decision.error else NO_OPINION
-            _add(self._authorizations[answer], exchange.authorization_seconds)
+            series, seconds = self._authorizations[answer], exchange.authorization_seconds
+            series[0 if seconds <= _SHORT else bisect_left(ACCESS_SECONDS, seconds)] += 1
+            series[-1] += seconds
 
     def families(self, open_: Iterable[Exchange] = ()) -> list[Family]:
         """The numbers until now, with those of `open_` requests: watches, which are counted when they end."""
@@ -347,11 +351,6 @@ def compressed(name: str) -> str:
 
 def _series() -> list[float]:
     return [0.0] * (len(ACCESS_SECONDS) + 2)
-
-
-def _add(series: list[float], seconds: float) -> None:
-    series[0 if seconds <= _SHORT else bisect_left(ACCESS_SECONDS, seconds)] += 1
-    series[-1] += seconds  # the sum, behind the counts
 
 
 def _attempts(name: str, about: str, results: dict[str, list[float]]) -> Family:

@@ -1,7 +1,7 @@
 """Sending answers: their heads, gzip, bodies in pieces and in chunks.
 
-Most answers are small, over HTTP/1.1, and have usual headers: `send` writes head and body at once, and most heads have been made
-before. A large body is written piece by piece, so that a client that does not read leaves at most a piece in the connection's
+Most answers are small, over HTTP/1.1, and have usual headers: `app` writes their head and body at once, and most heads have been
+made before (`usual_head`). `send` is for all others. A large body is written piece by piece, so that a client that does not read leaves at most a piece in the connection's
 buffer, and the rest is shared with other answers where possible (`clients.Unsent`).
 
     bytes, or parts of known length    one write, or pieces: the Content-Length is known
@@ -17,7 +17,7 @@ from functools import lru_cache, partial
 from http import HTTPStatus
 from typing import Final
 
-from aiohttp.http import HttpVersion10, HttpVersion11
+from aiohttp.http import HttpVersion10
 from multidict import CIMultiDict
 
 from noxu.http import negotiation
@@ -35,33 +35,9 @@ _WITHOUT_BODY: Final = frozenset({101, 204, 304})
 _OF_THE_CONNECTION: Final = frozenset({"connection", "content-length", "date", "transfer-encoding"})
 
 
-def send(exchange: Exchange, answer: Answer, unsent: Unsent) -> Awaitable[None] | None:
-    """Send an answer. None if the kernel has taken all of it, else what to await.
-
-    Raises ConnectionError, and so does the awaitable. A GET takes a seventh more processor time if `_send` answers it.
-    """
-    request, body, id_ = exchange.request, answer.body, exchange.id
-    connection = request.connection
-    if (
-        not isinstance(body, bytes)
-        or not 0 < len(body) <= PIECE
-        or exchange.headers
-        or connection.closes
-        or request.version != HttpVersion11
-        or request.method == "HEAD"
-        or not request.keep_alive
-        or not (id_.isascii() and id_.isprintable())
-        or (head := _usual_head(answer.status, answer.content_type, answer.headers)) is None
-    ):
-        return _send(exchange, answer, unsent)
-    exchange.sent_bytes = size = len(body)
-    # one object of bytes, and one system call: a head of its own would be a packet of its own
-    return connection.answer(b"%b%b%b%d\r\nDate: %b\r\n\r\n%b" % (head[0], id_.encode(), head[1], size, date(), body))
-
-
 @lru_cache(maxsize=MAX_HEADS)
-def _usual_head(status: int, content_type: str, headers: Headers) -> tuple[bytes, bytes] | None:
-    """The head of an answer with a body before and after its Audit-Id, up to its Content-Length; None: `_send` has to make it.
+def usual_head(status: int, content_type: str, headers: Headers) -> tuple[bytes, bytes] | None:
+    """The head of an answer with a body before and after its Audit-Id, up to its Content-Length; None: `send` has to make it.
 
     That is so for any header that may need a look at its characters.
     """
@@ -77,7 +53,7 @@ def _usual_head(status: int, content_type: str, headers: Headers) -> tuple[bytes
     return before.encode(), f"{after}\r\nContent-Length: ".encode()
 
 
-async def _send(exchange: Exchange, answer: Answer, unsent: Unsent) -> None:
+async def send(exchange: Exchange, answer: Answer, unsent: Unsent) -> None:
     """Send any answer."""
     request = exchange.request
     headers = headers_of(exchange, answer.content_type)

@@ -22,14 +22,14 @@ import contextlib
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeVar
 
 from noxu.api import codec, errors, protobuf
 from noxu.api.errors import ApiError
 from noxu.http.exchange import ListOptions, parse_revision
 from noxu.http.metrics import EventSizes, WatchMetrics, event_sizes
 from noxu.registry import storage_form
-from noxu.registry.cache import Change, Collection, Delivery
+from noxu.registry.cache import Change, Collection, Delivery, entries_of
 from noxu.registry.conversion.converters import changes_before_failure, entries_before_failure
 from noxu.registry.offload import LOOP_LIMIT, offload
 from noxu.registry.reader import Reader, Selection, select, unlistable
@@ -38,6 +38,9 @@ from noxu.registry.stored_object import StoredObject, body_at, is_rendered, obje
 from noxu.tables.jsonpath import CellBudget, limited_by
 from noxu.values import Object
 from noxu_storage.types import Compacted, Corrupt, Event, Prefix, Revision
+
+if TYPE_CHECKING:
+    from noxu.control.faults.streams import StreamFaults
 
 BOOKMARK_EVERY: Final = 60.0
 BOOKMARK_BEFORE_END: Final = 2.0
@@ -246,6 +249,10 @@ def bookmark(resource: Resource, revision: Revision, initial_end: bool) -> Objec
     return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata}
 
 
+class _Closed(Exception):
+    """A fault ends the watch, as a server that restarts does."""
+
+
 class Stream:
     """One watch. The fan-out calls `deliver`, `fall_behind` and `end`, the handler calls `run`."""
 
@@ -274,11 +281,15 @@ class Stream:
         self._end_revision: Revision | None = None  # None: not known yet
         self._wake = asyncio.Event()
         self._drain_timeout: asyncio.Timeout | None = None  # of the current `_drain`
+        self._faults: StreamFaults | None = None
+        self._expires = False
 
     # -- the fan-out's side
 
     def deliver(self, changes: Delivery, revision: Revision) -> bool:
         """Send changes of the stream's partition. Return False if the stream falls behind."""
+        if self._faults is not None:  # the handler's side does what they want, event by event
+            return False
         are_new = changes[0].revision > self.after
         events: _Events | None = changes.shared.get(self._view) if are_new else None
         if events is None:
@@ -344,6 +355,17 @@ class Stream:
         if self._drain_timeout is not None and not self._drain_timeout.expired():
             self._drain_timeout.reschedule(0)  # ends the wait of `_drain` now
 
+    def hit_by(self, faults: StreamFaults | None, *, expires: bool = False) -> None:
+        """Let faults hit it from now on; None: no longer. `expires`: it ends with 410 if there are events that it has not sent."""
+        self._faults, self._expires = faults, expires
+        self._wake.set()
+
+    @property
+    def _is_held(self) -> bool:
+        """Whether faults keep back everything that comes now."""
+        limit = None if self._faults is None else self._faults.limit()
+        return limit is not None and self.after >= limit
+
     def frames(self, changes: Sequence[Change]) -> list[bytes]:
         """The events of changes: an object that enters the selection is ADDED, one that leaves it DELETED."""
         selection, event = self.selection, self.representation.event
@@ -375,7 +397,7 @@ class Stream:
             await self._error(too_old(self.after, oldest))
         except _Unconvertible as failed:
             await self._error(errors.internal_error(failed.error.message))
-        except _Unrepresentable:
+        except (_Unrepresentable, _Closed):
             pass
         finally:
             collection.streams.remove(self)  # also if it never followed
@@ -391,12 +413,19 @@ class Stream:
             await self.reader.reached(revision)
         if corrupt := collection.corrupt_in(self.partition):
             raise _Unconvertible(unlistable(self.selection.resource, corrupt))
+        limit = None if self._faults is None else self._faults.limit()
         single = self.selection.single
-        if single is None:
+        if limit is not None:
+            page = await self.reader.store.list(
+                Prefix(self.selection.resource.collection, self.partition), revision=limit
+            )
+            entries = [entry for entry in await entries_of(page.items) if single in (None, entry.key)]
+        elif single is None:
             entries, _ = collection.page(self.partition, None, 0)
         else:
             entries = [collection.entries[single]] if single in collection.entries else []
-        self.after = self.reader.cache.revision  # that of the entries above: nothing was awaited in between
+        # that of the entries above: nothing was awaited since
+        self.after = self.reader.cache.revision if limit is None else limit
         if options.initial_events is False:
             return
         for portion in portions(entries, lambda entry: len(entry.stored)):
@@ -419,17 +448,23 @@ class Stream:
         while True:
             self._wake.clear()  # before the state is looked at: what happens later wakes again
             now = time.monotonic()
-            if self._end_revision == _IMMEDIATELY or (now >= deadline and self.after >= initial):
+            if self._end_revision == _IMMEDIATELY or (now >= deadline and (self.after >= initial or self._is_held)):
                 return
-            if self._behind:
+            if self._expires:
+                self._expires = False  # of the fault that has ended
+                if collection.changed > self.after:
+                    raise Compacted(self.reader.cache.revision)
+            is_held = self._is_held
+            if self._behind and not is_held:
                 await self._drain()
                 await self._catch_up(collection)
                 continue
-            if self._end_revision is not None:
+            if self._end_revision is not None and not is_held:
                 return
             if now >= next_bookmark:
                 at = max(collection.streams.delivered(self.reader.cache.revision), self.after)
-                await self._send([self.representation.bookmark(at)])
+                if self._faults is None or self._faults.sends_bookmarks:
+                    await self._send([self.representation.bookmark(self.after if is_held else at)])
                 next_bookmark = _next_bookmark(now, deadline)
                 continue
             with contextlib.suppress(TimeoutError):
@@ -442,7 +477,7 @@ class Stream:
         if changes is None:
             await self._catch_up_from_log(collection)
         elif changes and not self._ends_at(self.after):
-            end = collection.changed if self._end_revision is None else self._end_revision
+            end = self._bounded(collection.changed)
             await self._send_changes([change for change in changes if change.revision <= end])
             self.after = end
         else:
@@ -450,17 +485,25 @@ class Stream:
             if self._end_revision is None:
                 collection.streams.follow(self)  # from here on `deliver` is called, in the same turn of the loop
 
+    def _bounded(self, revision: Revision) -> Revision:
+        """A revision, or the one at which the stream ends or is held."""
+        limit = None if self._faults is None else self._faults.limit()
+        end = revision if self._end_revision is None else self._end_revision
+        return end if limit is None else min(end, limit)
+
     def _ends_at(self, revision: Revision) -> bool:
-        return self._end_revision is not None and revision >= self._end_revision
+        return self._is_held or (self._end_revision is not None and revision >= self._end_revision)
 
     async def _catch_up_from_log(self, collection: Collection) -> None:
         """Send changes from the store's log until the cache has the rest. Raises Compacted."""
         prefix = Prefix(self.selection.resource.collection, self.partition)
         async for batch in self.reader.store.watch(prefix, after=self.after):
-            end = batch.revision if self._end_revision is None else self._end_revision
+            end = self._bounded(batch.revision)
             events = [event for event in batch.events if event.revision <= end]
             await self._send_changes(await offload(_weight_of(events), _changes, events))
-            self.after = batch.revision  # may be ahead of the cache, whose changes up to here are not sent again
+            self.after = (
+                min(batch.revision, end) if self._faults is not None else batch.revision
+            )  # may be ahead of the cache, whose changes up to here are not sent again
             if self._ends_at(self.after) or collection.since(self.after) is not None:
                 return
         raise Compacted(self.after)
@@ -476,9 +519,26 @@ class Stream:
                 frames = await offload(sum(map(self._weight, portion)), self._frames_of_portion, portion)
             except ApiError as unreadable:
                 raise _Unconvertible(unreadable) from None
-            await self._send(frames)
+            if self._faults is None:
+                await self._send(frames)
+            else:
+                await self._send_through(self._faults, portion)
             if error is not None:
                 raise _Unconvertible(error)
+
+    async def _send_through(self, faults: StreamFaults, changes: Sequence[Change]) -> None:
+        """Do with the events of changes what faults want. Raises _Closed, Compacted, ConnectionError."""
+        for change in changes:
+            frames = self._frames_of_portion([change])
+            for step in faults.steps(change.key) if frames else ():
+                if step == "send":
+                    await self._send(frames)
+                elif step == "close":
+                    raise _Closed
+                elif step == "expire":
+                    raise Compacted(self.reader.cache.revision)
+                else:
+                    await asyncio.sleep(step)
 
     def _frames_of_portion(self, changes: Sequence[Change]) -> list[bytes]:
         with limited_by(CellBudget()):

@@ -15,8 +15,8 @@ import asyncio
 import contextlib
 import functools
 import zlib
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
 
 from aiohttp.http import HttpVersion11
 from multidict import CIMultiDict
@@ -38,6 +38,9 @@ from noxu.registry.authors import WatchScope
 from noxu.registry.reader import Fields, Labels, Selection
 from noxu_storage.types import Revision
 
+if TYPE_CHECKING:
+    from noxu.control.faults.streams import StreamFaults
+
 _SELECTORS: Final = ("labelSelector", "fieldSelector")
 _GZIP: Final = zlib.MAX_WBITS | 16  # the form of zlib's output
 
@@ -56,6 +59,12 @@ class Watches:
     def open(self) -> list[Exchange]:
         """The requests of all watches."""
         return list(self._streams.values())
+
+    def hit_by(self, faults_of: Callable[[Exchange], StreamFaults | None]) -> None:
+        """Let faults hit the open watches."""
+        for stream, exchange in list(self._streams.items()):
+            before, exchange.stream_faults = exchange.stream_faults, faults_of(exchange)
+            stream.hit_by(exchange.stream_faults, expires=before is not None and before.holds)
 
     def end(self) -> None:
         """End all watches immediately."""
@@ -122,6 +131,8 @@ class Watches:
         connection.allow_unsent(watch.HIGH_WATER)
         stream = watch.Stream(exchange.backend.reader, options.selection, representation, pipe, self.metrics)
         stream.after = after  # the stream moves it on with each batch
+        if exchange.stream_faults is not None:
+            stream.hit_by(exchange.stream_faults)
         self._streams[stream] = exchange  # until it ends: metrics and the end of the server look here
         journal = exchange.backend.persistence.journal
         if journal is not None and scope is not None:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from noxu.http.exchange import Sink
     from noxu.http.faults import InjectFaults
     from noxu.http.filters import RequestFilter
-    from noxu.manifests.documents import Document
+    from noxu.manifests.documents import Document, Read
     from noxu.manifests.served_files import Loaded
     from noxu.manifests.watch import FileWatch
     from noxu.registry.access import User
@@ -107,6 +107,8 @@ class Server:
         self.documents = documents
         self.given: Sequence[Document] | None = None
         """The documents that it was started with, for its tenants; None: those of its files, which can be read again."""
+        self.read: Read | None = None
+        """How those are read, by default as `manifests.documents.contents_of`."""
         self.clock = configured.clock(config, clock) if after is None else after.clock
         self.identifiers = configured.identifiers(config, identifiers) if after is None else after.identifiers
         self.claimed = claimed
@@ -257,20 +259,22 @@ class Server:
         self._last_filters.append(AwaitTurn(partial(determinism.until_settled, self.plane)))
 
     def hit_requests(self, armed: Armed | None) -> None:
-        """Let the rules of faults hit requests from now on; None: there are none."""
-        if self._faults is not None and armed is self._faults.armed:
-            return
-        if self._faults is not None:
-            self._last_filters.remove(self._faults)
-            self._faults.release()
-            self._faults = None
+        """Let the rules of faults hit requests and open watches from now on; None: there are none."""
+        before, self._faults = self._faults, None
+        if before is not None:
+            self._last_filters.remove(before)
         if armed is not None:
             from noxu.http.faults import InjectFaults  # few servers have faults
 
-            self._faults = InjectFaults(armed, self.clock)
+            self._faults = before if before is not None and before.armed is armed else InjectFaults(armed, self.clock)
             self._last_filters.append(self._faults)
+        if before is not None and before is not self._faults:
+            before.release()
         if self._http.made is not None:
             self._http.made.enter_last(self._last_filters)
+            self._http.made.watches.hit_by(
+                lambda watch: None if self._faults is None else self._faults.of_stream(watch)
+            )
 
     def _seams(self, caller: WebhookClient) -> Seams:
         authentication, root_ca = self.authentication, ""

@@ -331,6 +331,10 @@ class Collection:
         if self._streams is not None:
             self._streams.end()
 
+    def forget_streams(self) -> None:
+        """Let go of the watches of clients, which refer to this: its cache has ended, and so have they."""
+        self._streams = None  # a stream that is still open has it, until its client is gone
+
     def continued(self, replaced: Iterable[StoredObject] = ()) -> Collection:
         """The same collection of another cache, which begins with these objects. `replaced` are those that differ there.
 

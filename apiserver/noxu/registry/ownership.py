@@ -118,7 +118,7 @@ def _new_tracker(resource: Resource, subresource: str) -> Tracker:
     return Tracker(
         resource.api_version,
         resource.kind,
-        {version.api_version: _type(version) for version in versions.all},
+        {version.api_version: type_of(version) for version in versions.all},
         convert=relabel if struct is None else lambda value, api_version: _convert(versions, value, api_version),
         subresource=subresource,
         resets={
@@ -134,7 +134,8 @@ def _new_tracker(resource: Resource, subresource: str) -> Tracker:
     )
 
 
-def _type(resource: Resource) -> Type:
+def type_of(resource: Resource) -> Type:
+    """The type of a resource's objects for field ownership, which says how their parts are told apart."""
     kind = _types.get(resource)
     if kind is None:
         struct = resource.codec.struct

@@ -22,6 +22,7 @@ from noxu.registry.cache import WatchCache
 from noxu.registry.stored_object import StoredObject, as_read_from_protobuf
 from noxu.values import Object
 from noxu_storage.store import Store
+from noxu_storage.transactions import Decide, StagedWrite
 from noxu_storage.types import Conflict, Key, OutcomeUnknown, Revision, StoreError, TooLarge
 
 MAX_ATTEMPTS: Final = (
@@ -96,6 +97,27 @@ class Persistence:
             self.journal.writes.append((revision, self.journal.clock.timestamp(), AUTHOR.get()))
         return revision
 
+    async def transact(self, decide: Decide) -> Revision:
+        """Commit writes as one (`Store.transact`), and wait until they can be read. Returns the newest revision. Raises StoreError.
+
+        They are written as they are: no entries are made, and faults that are injected do not stand in between.
+        """
+        store, number = self._cache.store, 0
+
+        async def counted() -> Sequence[StagedWrite]:
+            nonlocal number
+            writes = await decide()
+            number = len(writes)
+            return writes
+
+        newest = await store.transact(counted)
+        if self.journal is not None:  # where others write, too, their revisions may be in between
+            first = newest if store.shared else newest - number + 1
+            time, author = self.journal.clock.timestamp(), AUTHOR.get()
+            self.journal.writes.extend((revision, time, author) for revision in range(first, newest + 1) if number)
+        await self._cache.reached(newest)
+        return newest or store.revision
+
     def _in_form(self, key: Key, stored: bytes) -> bytes:
         """The JSON of a complete object as the store keeps it."""
         if not self.as_protobuf:
@@ -106,8 +128,8 @@ class Persistence:
         """Replace `entry` by `new`; False if `entry` is no longer the stored one. Raises ApiError, StoreError."""
         try:
             await self._put(new, entry.revision, _stored(entry))
-        except Conflict as conflict:
-            await self.catch_up(conflict)
+        except Conflict:
+            await self.catch_up()
             return False
         return True
 
@@ -140,8 +162,8 @@ class Persistence:
         """
         try:
             revision = await self._delete(entry.key, entry.revision, _stored(entry))
-        except Conflict as conflict:
-            await self.catch_up(conflict)
+        except Conflict:
+            await self.catch_up()
             return 0
         except OutcomeUnknown:
             raise unknown_outcome() from None
@@ -159,9 +181,9 @@ class Persistence:
             self.journal.writes.append((revision, self.journal.clock.timestamp(), AUTHOR.get()))
         return revision
 
-    async def catch_up(self, conflict: Conflict) -> None:
-        """Wait until the cache has the write that won."""
-        await self._cache.reached(conflict.current.revision if conflict.current else self._cache.store.revision)
+    async def catch_up(self) -> None:
+        """Wait until the cache has what won: a write of the key, or a transaction, which may have changed other keys only."""
+        await self._cache.reached(self._cache.store.revision)
 
 
 def _stored(entry: StoredObject) -> bytes | None:

@@ -35,6 +35,7 @@ from noxu.testing.client import USER_AGENT, UserClient
 from noxu.testing.clock import ServerClock
 from noxu.testing.errors import hidden
 from noxu.testing.faults import FaultInjection
+from noxu.testing.past import PastCalls
 from noxu.testing.registration import Registration
 from noxu.testing.session import Runner, Session
 from noxu.testing.snapshots import SnapshotCalls
@@ -65,7 +66,7 @@ running: WeakKeyDictionary[Noxu, RecentRequests] = WeakKeyDictionary()
 """The servers of this process that run, and what they were asked."""
 
 
-class Noxu(FaultInjection, Registration, SnapshotCalls, TenantCalls, Verbs, WriteLog):
+class Noxu(FaultInjection, PastCalls, Registration, SnapshotCalls, TenantCalls, Verbs, WriteLog):
     """A running server. `url` is its address, `kubeconfig` a file for clients, `users` those it was made with.
 
     Use it as a context manager (`with`, `async with`), or through the fixtures of the pytest plugin.

@@ -14,15 +14,15 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from abc import abstractmethod
 from pathlib import Path
 from types import TracebackType
 from typing import Final, cast
 
-from noxu.control.tenants import EMPTY, TEMPLATE, Tenant, Tenants, Wanted
+from noxu.control.tenants import EMPTY, TEMPLATE, Tenant, Tenants, WantedTenant
 from noxu.http.recent_requests import RecentRequests
 from noxu.process.kubeconfig import write_kubeconfig
 from noxu.process.server import Server
+from noxu.security.kubeconfig import Access
 from noxu.testing import calls
 from noxu.testing.client import USER_AGENT, UserClient
 from noxu.testing.clock import ServerClock
@@ -58,14 +58,22 @@ class TestTenant(FaultInjection, SnapshotCalls, Verbs):
 
     __test__ = False  # pytest would take the class for one of tests
 
-    def __init__(self, name: str, kubeconfig: Path, session: Session) -> None:
+    def __init__(self, name: str, kubeconfig: Path, access: Access, session: Session) -> None:
         self.name = name
-        self.kubeconfig = kubeconfig
-        self.url = session.runner.running.url
+        self.url = access.url
+        self._kubeconfig, self._access = kubeconfig, access
         self._session, self._runner = session, session.runner
 
     def __repr__(self) -> str:
         return f"<tenant {self.name} {self.url}>"
+
+    @property
+    def kubeconfig(self) -> Path:
+        """A file for clients, which are administrators. It is written when it is first asked for."""
+        if self._runner.is_running and not self._kubeconfig.exists():
+            self._kubeconfig.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_kubeconfig(self._kubeconfig, self._access)
+        return self._kubeconfig
 
     @property
     def clock(self) -> ServerClock:
@@ -76,7 +84,7 @@ class TestTenant(FaultInjection, SnapshotCalls, Verbs):
 class TenantBlock:
     """A tenant for the life of a block."""
 
-    def __init__(self, runner: Runner, directory: Path, wanted: Wanted, *, strict: bool) -> None:
+    def __init__(self, runner: Runner, directory: Path, wanted: WantedTenant, *, strict: bool) -> None:
         self._runner = runner
         self._directory = directory
         self._wanted = wanted
@@ -92,9 +100,7 @@ class TenantBlock:
         self._session = session = Session(
             TenantRunner(self._runner, server), UserClient(access, requests), requests, self._strict
         )
-        kubeconfig = self._directory / tenant.name / "kubeconfig"
-        write_kubeconfig(kubeconfig, access)
-        return TestTenant(tenant.name, kubeconfig, session)
+        return TestTenant(tenant.name, self._directory / tenant.name / "kubeconfig", access, session)
 
     async def _end(self) -> None:
         tenant, session = self._tenant, self._session
@@ -138,9 +144,9 @@ class TenantCalls:
     _runner: Runner
     _strict: bool
 
-    @property
-    @abstractmethod
-    def kubeconfig(self) -> Path: ...
+    def _place(self) -> Path:
+        """The directory of the handle's files."""
+        raise NotImplementedError
 
     def tenant(
         self, *manifests: Source, name: str = "", empty: bool = False, snapshot: str | Object = ""
@@ -155,5 +161,5 @@ class TenantCalls:
         if snapshot:
             source = {"snapshot": snapshot if isinstance(snapshot, str) else snapshot["name"]}
         loaded = [document.value for document in documents(*manifests)]
-        wanted = Wanted(name, source, None, manifests=loaded)
-        return TenantBlock(self._runner, self.kubeconfig.parent / DIRECTORY, wanted, strict=self._strict)
+        wanted = WantedTenant(name, source, None, manifests=loaded)
+        return TenantBlock(self._runner, self._place() / DIRECTORY, wanted, strict=self._strict)

@@ -112,8 +112,9 @@ def _require_running(response: Any) -> None:
         raise CallLost(response.cancel_reason or "the watch was canceled", sent=False)
 
 
-async def _at_once() -> None:
+async def _at_once() -> bool:
     """The turn of a transaction: its writes need not wait."""
+    return False
 
 
 def _portions(writes: Sequence[StagedWrite]) -> Iterator[list[StagedWrite]]:
@@ -301,11 +302,12 @@ class EtcdStore:
         self._require_open()
         return await self._put(key, value, expected, self._turn.ended)
 
-    async def _put(self, key: Key, value: bytes, expected: Revision, turn: Callable[[], Awaitable[None]]) -> Revision:
-        """`turn` waits until it may be written."""
+    async def _put(self, key: Key, value: bytes, expected: Revision, turn: Callable[[], Awaitable[bool]]) -> Revision:
+        """`turn` waits until it may be written, and says whether a transaction was made meanwhile."""
         at, content = self._layout.key(key), await stored(self._layout, key, value)
         lease = await self._lease_for(key) if self._lifetimes else 0
-        await turn()
+        if await turn():
+            raise Conflict(key, self._states.get(key))
         try:
             return await self._writes.write(key, value, expected, at, put_operation(at, content, lease))
         except Unavailable:
@@ -326,12 +328,13 @@ class EtcdStore:
         self._require_open()
         return await self._delete(key, expected, self._turn.ended)
 
-    async def _delete(self, key: Key, expected: Revision, turn: Callable[[], Awaitable[None]]) -> Revision:
+    async def _delete(self, key: Key, expected: Revision, turn: Callable[[], Awaitable[bool]]) -> Revision:
         """`turn`: as for `_put`."""
         if not expected:
             raise Conflict(key, self._states.get(key))
         at = self._layout.key(key)
-        await turn()
+        if await turn():
+            raise Conflict(key, self._states.get(key))
         return await self._writes.write(key, None, expected, at, delete_operation(at))
 
     async def transact(self, decide: Decide) -> Revision:
@@ -343,6 +346,7 @@ class EtcdStore:
             writes = await decide()
             if (key := refused(writes, self._revision_of)) is not None:
                 raise Conflict(key, self._states.get(key))
+            self._turn.made += bool(writes)
             for portion in _portions(writes):
                 outcomes = await asyncio.gather(*map(self._write_in_turn, portion), return_exceptions=True)
                 for outcome in outcomes:

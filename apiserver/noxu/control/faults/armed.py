@@ -19,9 +19,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
+from noxu.control.faults.effects import EFFECTS, Scope
 from noxu.control.faults.rules import Match, Rule
 from noxu.go.time import format_time
 from noxu.values import Object
+from noxu_storage.types import Revision
 
 MAX_FIRED: Final = 10_000
 """The newest hits are kept."""
@@ -69,6 +71,7 @@ class _Count:
 
     rule: Rule
     added: datetime
+    revision: Revision
     matched: int = 0
     hit: int = 0
 
@@ -89,7 +92,7 @@ class Armed:
     number_fired: int = 0
     """Also of those that are no longer kept."""
     _counts: dict[str, _Count] = field(default_factory=dict)
-    _index: dict[tuple[str, str, str], _Candidates] = field(default_factory=dict)
+    _index: dict[tuple[Scope, str, str, str], _Candidates] = field(default_factory=dict)
 
     @property
     def rules(self) -> list[Rule]:
@@ -98,8 +101,9 @@ class Armed:
     def __bool__(self) -> bool:
         return bool(self._counts)
 
-    def add(self, rules: Sequence[Rule], now: datetime) -> None:
-        self._counts.update({rule.name: _Count(rule, now) for rule in rules})
+    def add(self, rules: Sequence[Rule], now: datetime, revision: Revision = 0) -> None:
+        """`revision` is the newest one."""
+        self._counts.update({rule.name: _Count(rule, now, revision) for rule in rules})
         self._index.clear()
 
     def remove(self, name: str) -> None:
@@ -107,22 +111,48 @@ class Armed:
         del self._counts[name]
         self._index.clear()
 
-    def replace(self, rules: Sequence[Rule], seed: int, now: datetime) -> None:
+    def replace(self, rules: Sequence[Rule], seed: int, now: datetime, revision: Revision = 0) -> None:
         """Other rules, which have seen nothing."""
         self._counts.clear()
         self.seed = seed
-        self.add(rules, now)
+        self.add(rules, now, revision)
 
     def described(self) -> list[Object]:
         """The rules, with how many requests they have matched and hit."""
         return [{**count.rule.source, "matched": count.matched, "hit": count.hit} for count in self._counts.values()]
 
-    def hits(self, asked: Asked, now: datetime) -> list[Hit]:
-        """The rules that hit a request, in the order in which they were added."""
-        key = asked.verb, asked.resource, asked.subresource
-        candidates = self._index.get(key)
-        if candidates is None:
-            candidates = self._candidates(key)
+    def views(self, asked: Asked, now: datetime) -> list[tuple[Rule, Revision]]:
+        """The rules about what a client sees that are on, and the revisions that they show. Nothing is counted."""
+        candidates = self._of("view", asked)
+        return [
+            (count.rule, count.revision)
+            for count in candidates.others
+            if _matches(count.rule.match, asked) and _is_on(count, now)
+        ]
+
+    def oldest_shown(self) -> Revision:
+        """The oldest revision that a view shows or will show; 0: there are no views."""
+        return min((count.revision for count in self._counts.values() if count.rule.effect.kind == "view"), default=0)
+
+    def next_change(self, now: datetime) -> datetime | None:
+        """When a view begins or ends by itself next; None: never."""
+        moments = [
+            _since(moment, count.added)
+            for count in self._counts.values()
+            for moment in (count.rule.limits.since, count.rule.limits.until)
+            if moment and count.rule.effect.kind == "view"
+        ]
+        return min((moment for moment in moments if moment > now), default=None)
+
+    def rules_about(self, watch: Asked) -> list[Rule]:
+        """The rules that may hit events of a watch."""
+        candidates = self._of("event", watch)
+        counts = [*candidates.others, *(count for named in candidates.named.values() for count in named)]
+        return [count.rule for count in counts if _fits_client(count.rule.match, watch)]
+
+    def hits(self, asked: Asked, now: datetime, scope: Scope = "request") -> list[Hit]:
+        """The rules that hit a request or an event, in the order in which they were added."""
+        candidates = self._of(scope, asked)
         counts = candidates.named.get(asked.name, candidates.others) if candidates.named else candidates.others
         hits = [
             Hit(count.rule, count.matched, asked, now)
@@ -134,9 +164,18 @@ class Armed:
             self.number_fired += len(hits)
         return hits
 
-    def _candidates(self, key: tuple[str, str, str]) -> _Candidates:
+    def _of(self, scope: Scope, asked: Asked) -> _Candidates:
+        key = scope, asked.verb, asked.resource, asked.subresource
+        return self._index.get(key) or self._candidates(key)
+
+    def _candidates(self, key: tuple[Scope, str, str, str]) -> _Candidates:
         """The rules about a kind of request, which are remembered."""
-        about = [count for count in self._counts.values() if _is_about(count.rule.match, *key)]
+        scope, *kind = key
+        about = [
+            count
+            for count in self._counts.values()
+            if EFFECTS[count.rule.effect.kind].scope == scope and _is_about(count.rule.match, *kind)
+        ]
         names = {count.rule.match.name for count in about} - {None}
         candidates = _Candidates(
             {str(name): [count for count in about if count.rule.match.name in (None, name)] for name in names},
@@ -150,9 +189,7 @@ class Armed:
     def _counts_in(self, count: _Count, now: datetime) -> bool:
         """Count a request that a rule matches, and say whether the rule hits it."""
         limits = count.rule.limits
-        if not _since(limits.since, count.added) <= now:
-            return False
-        if limits.until is not None and now >= _since(limits.until, count.added):
+        if not _is_on(count, now):
             return False
         count.matched += 1
         if limits.nth and count.matched != limits.nth:
@@ -175,6 +212,14 @@ def _since(moment: float | datetime, added: datetime) -> datetime:
     return moment if isinstance(moment, datetime) else added + timedelta(seconds=moment)
 
 
+def _is_on(count: _Count, now: datetime) -> bool:
+    """Whether it is the time of a rule."""
+    since, until = count.rule.limits.since, count.rule.limits.until
+    if since and not _since(since, count.added) <= now:
+        return False
+    return until is None or now < _since(until, count.added)
+
+
 def _is_about(match: Match, verb: str, resource: str, subresource: str) -> bool:
     return (
         verb in match.verbs
@@ -185,11 +230,11 @@ def _is_about(match: Match, verb: str, resource: str, subresource: str) -> bool:
 
 def _matches(match: Match, asked: Asked) -> bool:
     """Whether a request has what is not in the index."""
-    return (
-        (match.namespace is None or match.namespace == asked.namespace)
-        and _fits(match.user, asked.user)
-        and _fits(match.agent, asked.agent)
-    )
+    return (match.namespace is None or match.namespace == asked.namespace) and _fits_client(match, asked)
+
+
+def _fits_client(match: Match, asked: Asked) -> bool:
+    return _fits(match.user, asked.user) and _fits(match.agent, asked.agent)
 
 
 def _fits(pattern: re.Pattern[str] | None, text: str) -> bool:

@@ -7,6 +7,12 @@
 | `hang: true` | no answer, until the client gives up or the rule is cleared |
 | `reset: before`, `reset: after` | the connection breaks before anything happened, or after the write was committed |
 | `store: unavailable`, `store: unknown` | what a failing disk gives: nothing was written; it was written, and the server does not know |
+| `stale: 5s`, `stale: {revisions: 3}` | reads that accept any age (`resourceVersion=0`) are answered from the past; `{…, all: true}`: all gets and lists |
+| `watch: drop`, `duplicate`, `{late: 2s}` | an event is lost (`breaks-contract: true`), sent twice, or keeps itself and all later ones back |
+| `watch: close`, `expire` | the stream ends instead of an event, so the client resumes; or with 410, so it lists again |
+| `watch: silent` | no bookmarks |
+| `view: freeze` | lists and watches show what was there when the rule was added, until it is cleared; then the stream goes on |
+| `view: hold` | the same, but then the stream ends with 410: the client never sees the states between |
 
 An `EffectKind` reads its parameters into plain values; what they do to a request is in `noxu.http.faults`.
 """
@@ -14,7 +20,7 @@ An `EffectKind` reads its parameters into plain values; what they do to a reques
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from noxu.control.arguments import duration
 from noxu.features import meant
@@ -32,11 +38,18 @@ class Effect(NamedTuple):
     parameters: Mapping[str, Any]
 
 
+Scope = Literal["request", "event", "view"]
+
+
 class EffectKind(NamedTuple):
-    """`read` raises ValueError. `verbs`: those that it can hit; None: all."""
+    """`read` raises ValueError. `verbs`: those that it can hit; None: all.
+
+    `scope` is what it hits: requests, the events of watches, or what a client sees as long as the rule is on.
+    """
 
     read: Callable[[Json], Mapping[str, Any]]
     verbs: Sequence[str] | None = None
+    scope: Scope = "request"
 
 
 class StatusReason(NamedTuple):
@@ -144,10 +157,36 @@ def _true(value: Json) -> Mapping[str, Any]:
     return {}
 
 
+def _stale(value: Json) -> Mapping[str, Any]:
+    if isinstance(value, str):
+        value = {"by": value}
+    accepted = ("by", "revisions", "all")
+    if not isinstance(value, dict) or not value or any(name not in accepted for name in value):
+        raise ValueError(
+            "it is a duration such as 5s, or {revisions: 3} or {by: 5s}, with all: true for reads of any kind"
+        )
+    revisions, by = value.get("revisions"), value.get("by")
+    if (revisions is None) == (by is None):
+        raise ValueError("it is stale by a duration or by a number of revisions: one of them")
+    if revisions is not None and (not isinstance(revisions, int) or isinstance(revisions, bool) or revisions < 1):
+        raise ValueError("revisions is an integer from 1 on")
+    seconds = 0.0 if by is None else duration(_text(by, "by"))
+    return {"revisions": revisions, "by": by, "seconds": seconds, "all": bool(value.get("all", False))}
+
+
+def _watch(value: Json) -> Mapping[str, Any]:
+    if isinstance(value, dict) and [*value] == ["late"]:
+        return {"what": "late", **_delay(value["late"])}
+    return _chosen("drop", "duplicate", "close", "expire", "silent")(value)
+
+
 EFFECTS: Final[Mapping[str, EffectKind]] = {
     "error": EffectKind(_error),
     "delay": EffectKind(_delay),
     "hang": EffectKind(_true),
     "reset": EffectKind(_chosen("before", "after")),
     "store": EffectKind(_chosen("unavailable", "unknown"), WRITES),
+    "stale": EffectKind(_stale, ("get", "list")),
+    "watch": EffectKind(_watch, ("watch",), "event"),
+    "view": EffectKind(_chosen("freeze", "hold"), ("list", "watch"), "view"),
 }

@@ -33,6 +33,14 @@ PRESETS: Final[Mapping[str, Sequence[Object]]] = {
         {"name": "ambiguous-writes-unsent", "match": {"verbs": ["write"]}, "probability": 0.1, "reset": "before"},
         {"name": "ambiguous-writes-store", "match": {"verbs": ["write"]}, "probability": 0.05, "store": "unknown"},
     ],
+    "flaky-watch": [
+        {"name": "flaky-watch-late", "probability": 0.2, "watch": {"late": "20ms..300ms"}},
+        {"name": "flaky-watch-close", "probability": 0.05, "watch": "close"},
+        {"name": "flaky-watch-expire", "probability": 0.03, "watch": "expire"},
+    ],
+    "stale-reads": [
+        {"name": "stale-reads", "probability": 0.5, "stale": {"revisions": 5}},
+    ],
     "leader-loss": [
         {"name": "leader-loss", "match": {"resource": "leases.coordination.k8s.io", "verbs": ["update", "patch"]}, "from": "2s", "until": "30s", "error": "Conflict"},
     ],

@@ -132,8 +132,33 @@ def _parse(rule: Object, name: str, path: str, problems: _Problems) -> Rule:
     if kind.verbs is not None and match.verbs.isdisjoint(kind.verbs):
         asked = ", ".join(sorted(match.verbs))
         problems.append((f"{path}.match.verbs", f"{named[0]} is for {', '.join(kind.verbs)}, so it never hits {asked}"))
+    problems.extend(_contract(rule, named[0], parameters, path))
     verbs = match.verbs if kind.verbs is None else match.verbs.intersection(kind.verbs)
     return Rule(name, match._replace(verbs=verbs), limits, Effect(named[0], parameters), {"name": name, **rule})
+
+
+def _contract(rule: Object, kind: str, parameters: Mapping[str, Any], path: str) -> list[tuple[str, str]]:
+    """What a rule has to say about promises that every API server keeps."""
+    problems = []
+    allowed = rule.get("breaks-contract", False)
+    if not isinstance(allowed, bool):
+        problems.append((f"{path}.breaks-contract", "it is true or false"))
+    breaks = kind == "watch" and parameters.get("what") == "drop"
+    if breaks and allowed is not True:
+        why = "no API server loses an event of a watch that goes on: write `breaks-contract: true` if that is meant"
+        problems.append((f"{path}.watch", why))
+    match = rule.get("match")
+    if kind == "view" and isinstance(match, dict):
+        why = "a view is of whole collections: streams would have to go back to older revisions"
+        problems += [(f"{path}.match.{name}", why) for name in ("name", "namespace", "subresource") if match.get(name)]
+        if not match.get("resource"):
+            problems.append((f"{path}.match.resource", "a view is of one resource"))
+    elif kind == "view":
+        problems.append((f"{path}.match", "a view is of one resource: match: {resource: widgets}"))
+    limits = [name for name in ("nth", "every", "times", "probability") if name in rule]
+    if kind == "view" and limits:
+        problems.append((f"{path}.{limits[0]}", "a view lasts as long as the rule is on: from and until say how long"))
+    return problems
 
 
 # -- match ------------------------------------------------------------------------------------------------------------
@@ -238,7 +263,7 @@ _LIMITED: Final[Mapping[str, tuple[str, Callable[[Json], Any]]]] = {
     "from": ("since", _moment),
     "until": ("until", _moment),
 }
-_FIELDS: Final = ("name", "match", *_LIMITED, *EFFECTS)
+_FIELDS: Final = ("name", "match", "breaks-contract", *_LIMITED, *EFFECTS)
 
 
 # -- a rule of arguments ----------------------------------------------------------------------------------------------

@@ -178,10 +178,13 @@ async def _create(draft: Draft, entry: StoredObject) -> None:
     try:
         await draft.environment.persistence.create(entry)
     except Conflict as conflict:
-        stored = conflict.current.value if conflict.current else b"{}"
+        if conflict.current is None:  # it has waited for a transaction, which may have changed anything
+            await draft.environment.persistence.catch_up()
+            raise Superseded from None
+        stored = conflict.current.value
         exists = await offload(len(stored), _key_exists, draft, entry.key, stored)
         if isinstance(exists, Superseded):
-            await draft.environment.persistence.catch_up(conflict)  # so that it is found now
+            await draft.environment.persistence.catch_up()  # so that it is found now
         raise exists from None
     except Corrupt as corrupt:
         raise unreadable(resource, entry.key, corrupt.keys.get(entry.key, 0)) from None
@@ -193,11 +196,12 @@ async def _create(draft: Draft, entry: StoredObject) -> None:
 def _is_terminating_now(draft: Draft) -> bool:
     """Whether the definition is being deleted or gone, which may have happened since the first stage.
 
-    Nothing waits between this and the write's place in the store's queue, so the finalizer finds every object that passes.
+    So is one in whose place there is another one without the version in which the object would be stored. Nothing waits between
+    this and the write's place in the store's queue, so the finalizer finds every object that passes.
     """
     resource = draft.resource
     versions = draft.environment.served_resources.current.defined.get(f"{resource.plural}.{resource.group}")
-    return versions is None or versions.terminating
+    return versions is None or versions.terminating or versions.find(resource.versions.storage.api_version) is None
 
 
 async def _replace(draft: Draft, stored: Stored, entry: StoredObject) -> None:

@@ -1,0 +1,88 @@
+"""The arguments of the commands about the past of a running server."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Final
+
+from noxu.arguments import values
+
+_MOMENT: Final = "a revision (1042), a time (2026-03-01T12:00:00Z), how long ago (5m), now, or the name of a snapshot"
+
+
+def add_diff(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Compare what a running server had at two moments: all objects that were created, deleted and changed in between, "
+        "those of a kind, or one, as YAML in the format of diff -u."
+    )
+    command.add_argument("since", metavar="FROM", help=_MOMENT)
+    command.add_argument("to", nargs="?", metavar="TO", help="another moment (default: now)")
+    command.add_argument(
+        "what", nargs="?", metavar="TYPE[/NAME]", help="a kind, or an object; one with a / may follow FROM directly"
+    )
+    _namespace(command, "all without a NAME, else default")
+    command.add_argument(
+        "--limit", type=int, default=500, metavar="NUMBER", help="objects at most (default: %(default)s)"
+    )
+    values.control(command, "text")
+
+
+def complete_diff(options: argparse.Namespace) -> None:
+    """Raises ValueError."""
+    values.check_control(options)
+    if options.to is not None and options.what is None and "/" in options.to:
+        options.to, options.what = None, options.to
+    options.to = options.to or "now"
+    options.type, _, options.name = (options.what or "").partition("/")
+
+
+def add_blame(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Show an object of a running server as YAML, and beside each line the revision that wrote it last, its time, and the "
+        "field manager or user."
+    )
+    command.add_argument("what", metavar="TYPE/NAME", help="the object")
+    command.add_argument("--show-managed-fields", action="store_true", help="also show metadata.managedFields")
+    _object(command, "text")
+
+
+def complete_blame(options: argparse.Namespace) -> None:
+    """Raises ValueError."""
+    _complete_object(options)
+
+
+def add_bisect(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Find the first revision at which a condition on an object was true, and all at which it became true or false "
+        "since. The object's states are looked at in their order."
+    )
+    command.add_argument("what", metavar="TYPE/NAME", help="the object")
+    command.add_argument("condition", metavar="CONDITION", help="an expression in CEL over self: self.status.size > 3")
+    _object(command, "table")
+
+
+def complete_bisect(options: argparse.Namespace) -> None:
+    """Raises ValueError."""
+    _complete_object(options)
+
+
+def _object(command: argparse.ArgumentParser, output: str) -> None:
+    _namespace(command, "default")
+    command.add_argument(
+        "--at", default="now", metavar="MOMENT", help=f"the moment up to which its past is looked at: {_MOMENT}"
+    )
+    values.control(command, output)
+
+
+def _namespace(command: argparse.ArgumentParser, default: str) -> None:
+    command.add_argument(
+        "-n", "--namespace", default="", metavar="NAMESPACE", help=f"the namespace (default: {default})"
+    )
+
+
+def _complete_object(options: argparse.Namespace) -> None:
+    """Raises ValueError."""
+    values.check_control(options)
+    options.type, _, options.name = options.what.partition("/")
+    if not options.type or not options.name:
+        raise ValueError(f"{options.what} is no TYPE/NAME, such as widgets/a")
