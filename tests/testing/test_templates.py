@@ -232,7 +232,7 @@ def test_a_later_process_does_not_read_the_manifests_again(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(kept_templates, "MIN_BYTES", 0)
-    manifests = [DEFINITION, widget("a")]
+    manifests: list[Source] = [DEFINITION, widget("a")]
     with Noxu(manifests=manifests) as noxu:
         uid = noxu.get("widgets", "a")["metadata"]["uid"]
     assert made == [0, 2]
