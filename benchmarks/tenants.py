@@ -100,7 +100,15 @@ def served(files: Sequence[str], *, tls: bool) -> Iterator[Served]:
     with tempfile.TemporaryDirectory() as directory:
         kubeconfig = Path(directory) / "kubeconfig"
         command = [sys.executable, "-m", "noxu", "serve", "--memory", "--port", "0", "--quiet"]
-        command += ["--kubeconfig", str(kubeconfig), "--max-tenants", "100000", *(["--tls"] if tls else []), *files]
+        command += [
+            "--kubeconfig",
+            str(kubeconfig),
+            "--max-tenants",
+            "100000",
+            "--keep-going",
+            *(["--tls"] if tls else []),
+            *files,
+        ]
         environment = os.environ | {"PYTHONPATH": f"{ROOT / 'apiserver'}{os.pathsep}{ROOT / 'storage'}"}
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment)
         try:

@@ -23,7 +23,7 @@ from noxu.api.errors import ApiError
 from noxu.config import Config, StartError, TlsOptions
 from noxu.control import templates
 from noxu.control.running import Control
-from noxu.control.tenants import DEFAULT_TTL, MAX_TTL, Tenants, Wanted
+from noxu.control.tenants import DEFAULT_TTL, MAX_TTL, Tenants, WantedTenant
 from noxu.manifests.documents import Document
 from noxu.manifests.watch import FileWatch
 from noxu.process.server import Server
@@ -281,6 +281,15 @@ async def test_a_tenant_has_what_the_files_of_its_parent_have_now_if_it_watches_
         assert ("example.org" in found, "example.com" in found) == (True, False)
 
 
+async def test_a_tenant_goes_on_without_what_was_refused_as_its_parent_does(tmp_path: Path) -> None:
+    for name, value in (("broken", BROKEN), ("good", widgets())):
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(value))
+    config = Config(port=0, files=(tmp_path,), keep_going=True)
+    async with Server(config, documents(tmp_path)) as server, calling(server) as call:
+        for made in (await call.create(), await call.create()):
+            assert "example.com" in await groups(made["url"])
+
+
 async def test_a_tenant_has_the_manifests_of_the_call_too() -> None:
     async with Server(PLAIN, documents(widgets(group="parent.test"))) as server, calling(server) as call:
         made = await call.create(manifests=[WIDGET, WIDGETS, json.dumps(config_map("json"))])
@@ -431,6 +440,64 @@ async def test_a_held_tenant_may_have_a_time_too(call: Caller) -> None:
     async with hang_guard():
         assert await answer.content.read() == b""
     assert is_gone(made["url"])
+
+
+def raw(call: Caller, **body: Any) -> socket.socket:
+    """A connection on which a tenant is asked for, and nothing is read."""
+    content = json.dumps(body).encode()
+    connection = socket.create_connection(("127.0.0.1", call.server.listeners.port))
+    connection.sendall(
+        b"POST %b HTTP/1.1\r\nHost: a.localhost\r\nContent-Length: %d\r\n\r\n" % (PATH.encode(), len(content))
+    )
+    connection.sendall(content)
+    return connection
+
+
+async def test_a_holder_that_never_reads_holds_a_tenant_like_any_other(call: Caller) -> None:
+    with raw(call, hold=True, name="a"):
+        await eventually_async(lambda: has(call, "a"))
+        await call.create(name="b")
+        assert await call.listed() == ["a", "b"]
+    await eventually_async(lambda: lacks(call, "a"))
+
+
+async def has(call: Caller, name: str) -> bool:
+    return name in await call.listed()
+
+
+async def lacks(call: Caller, name: str) -> bool:
+    return name not in await call.listed()
+
+
+async def test_clients_that_are_gone_at_once_leave_nothing(call: Caller) -> None:
+    await churned(call, 4)
+    await call.listed()
+    files, tasks = open_files(), len(asyncio.all_tasks())
+    for turns in range(30):
+        with raw(call, hold=True):
+            await loop_turns(turns)
+    await eventually_async(lambda: lacks_all(call))
+    await eventually_async(lambda: open_files() == files and len(asyncio.all_tasks()) == tasks)
+
+
+async def lacks_all(call: Caller) -> bool:
+    return await call.listed() == []
+
+
+async def test_a_server_stops_while_it_makes_a_template(monkeypatch: pytest.MonkeyPatch) -> None:
+    began = asyncio.Event()
+
+    async def hang(*_arguments: Any) -> None:
+        began.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(templates, "make", hang)
+    async with calling(server := Server(PLAIN)) as call:
+        async with hang_guard(), server:
+            creating = asyncio.create_task(call("POST"))
+            await began.wait()
+        with pytest.raises(aiohttp.ClientError):
+            await creating
 
 
 HOLDER = """
@@ -586,7 +653,7 @@ async def test_a_client_that_is_gone_during_the_start_leaves_nothing() -> None:
     """Wherever the start is: its task may not have begun."""
     for turns in range(6):
         tenants = tenants_of(server := Beside())
-        creating = asyncio.create_task(tenants.create(Wanted("a")))
+        creating = asyncio.create_task(tenants.create(WantedTenant("a")))
         await loop_turns(turns)
         creating.cancel()
         await asyncio.gather(creating, return_exceptions=True)
@@ -594,14 +661,14 @@ async def test_a_client_that_is_gone_during_the_start_leaves_nothing() -> None:
         assert (server.began, server.running) == (server.ended, 0)
         server.may_start.set()
         async with hang_guard():
-            await tenants.create(Wanted("a"))  # the name is free
+            await tenants.create(WantedTenant("a"))  # the name is free
             await tenants.close()
 
 
 async def test_a_client_that_is_gone_when_the_start_is_complete_leaves_nothing() -> None:
     for turns in range(6):
         tenants = tenants_of(server := Beside())
-        creating = asyncio.create_task(tenants.create(Wanted("a")))
+        creating = asyncio.create_task(tenants.create(WantedTenant("a")))
         await loop_turns()
         server.may_start.set()
         await loop_turns(turns)
@@ -623,7 +690,7 @@ async def test_a_start_that_fails_is_answered_and_the_name_is_free() -> None:
     server.may_start.set()
     for _ in range(2):
         with pytest.raises(ApiError, match="the tenant does not start: no port is free") as refusal:
-            await tenants.create(Wanted("a"))
+            await tenants.create(WantedTenant("a"))
         assert (refusal.value.code, refusal.value.reason) == (503, "ServiceUnavailable")
         await loop_turns()
 
@@ -635,7 +702,7 @@ async def test_a_bug_in_a_start_is_a_bug_of_the_call(caplog: pytest.LogCaptureFi
     tenants = tenants_of(server := Beside(starts=fail))
     server.may_start.set()
     with pytest.raises(RuntimeError, match="it is broken"):
-        await tenants.create(Wanted("a"))
+        await tenants.create(WantedTenant("a"))
     await loop_turns()
     assert "the tenant a failed" in caplog.text
 
@@ -646,7 +713,7 @@ async def test_a_tenant_whose_stop_fails_is_gone_and_the_failure_is_logged(caplo
 
     tenants = tenants_of(server := Beside(stops=fail))
     server.may_start.set()
-    await tenants.create(Wanted("a"))
+    await tenants.create(WantedTenant("a"))
     async with hang_guard():
         await tenants.delete("a")
     assert "the tenant a failed" in caplog.text
@@ -655,7 +722,7 @@ async def test_a_tenant_whose_stop_fails_is_gone_and_the_failure_is_logged(caplo
 
 async def test_a_server_that_stops_ends_what_starts() -> None:
     tenants = tenants_of(server := Beside())
-    creating = asyncio.create_task(tenants.create(Wanted("a")))
+    creating = asyncio.create_task(tenants.create(WantedTenant("a")))
     await loop_turns()
     async with hang_guard():
         await tenants.close()
@@ -666,7 +733,7 @@ async def test_a_server_that_stops_ends_what_starts() -> None:
 
 async def test_few_start_at_the_same_time() -> None:
     tenants = tenants_of(server := Beside())
-    creating = [asyncio.create_task(tenants.create(Wanted())) for _ in range(20)]
+    creating = [asyncio.create_task(tenants.create(WantedTenant())) for _ in range(20)]
     await loop_turns()
     assert server.began == 4
     server.may_start.set()
@@ -678,10 +745,10 @@ async def test_few_start_at_the_same_time() -> None:
 async def test_a_tenant_waits_for_the_one_that_had_its_name() -> None:
     tenants = tenants_of(server := Beside())
     server.may_start.set()
-    await tenants.create(Wanted("a"))
+    await tenants.create(WantedTenant("a"))
     deleting = asyncio.create_task(tenants.delete("a"))
     await asyncio.sleep(0)
-    made = await tenants.create(Wanted("a"))
+    made = await tenants.create(WantedTenant("a"))
     await deleting
     assert tenants.all() == [made]
     await tenants.close()

@@ -30,7 +30,7 @@ from noxu.process.running import new_loop_factory
 from noxu.process.server import Server
 from noxu.process.tenancy import config_of
 from noxu.registry.access import User
-from noxu.security.certificates import encode_key, new_key
+from noxu.security.certificates import encode_key, new_authority, new_key
 from noxu.security.kubeconfig import Access
 from noxu.testing.client import UserClient
 from noxu.testing.sources import documents
@@ -219,6 +219,27 @@ async def test_the_users_of_the_parents_files_and_certificates_are_known_to_a_te
             ]
             assert [each["status"]["userInfo"]["username"] for each in found] == ["jane", "ann"]
             assert await ask(with_token, "GET", NAMESPACES) == 403  # what they may do is for its own roles to say
+
+
+async def test_a_tenant_serves_the_certificate_of_its_parents_files_and_knows_the_clients_of_its_cas(
+    tmp_path: Path,
+) -> None:
+    serving, clients = new_authority(), new_authority()
+    certified = serving.issue_server(["127.0.0.1"])
+    files = {"crt": certified.certificate, "key": certified.key, "ca": clients.certificate}
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    options = TlsOptions(
+        certificate=tmp_path / "crt", key=tmp_path / "key", client_authority=tmp_path / "ca", own_clients=False
+    )
+    ann = clients.issue_client("ann", ["system:masters"])
+    async with Server(Config(port=0, tls=options)) as parent, parent.tenant() as tenant:
+        for server in (parent, tenant):
+            access = Access(server.url, serving.certificate, ann.certificate, ann.key)
+            assert names(await ask(access, "GET", NAMESPACES)) >= {"default"}
+        own = dataclasses.replace(tenant.access(), certificate_authority=serving.certificate)
+        assert names(await ask(own, "GET", NAMESPACES)) >= {"default"}
+        assert await ask(dataclasses.replace(own, url=parent.url), "GET", NAMESPACES) == 0
 
 
 async def test_the_users_of_a_tenant_are_unknown_to_its_parent() -> None:

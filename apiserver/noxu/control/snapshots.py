@@ -35,7 +35,7 @@ from noxu.controllers.bootstrap import lease_name
 from noxu.expressions import expression
 from noxu.features import listed_names, meant
 from noxu.go.time import format_time
-from noxu.registry.authors import Author, writing_as
+from noxu.registry.authors import AUTHOR, writing_as
 from noxu.registry.offload import offload
 from noxu.registry.resource import Versions
 from noxu.registry.storage_form import SERVER_LEASES, is_temporary
@@ -62,11 +62,6 @@ _OF_THE_API: Final = (
     Key("discovery.k8s.io/endpointslices", "default/", "kubernetes"),
     Key("coordination.k8s.io/leases", f"{leader_election.NAMESPACE}/", leader_election.NAME),
 )
-
-
-def key_of(name: str) -> Key:
-    """The key of a snapshot's pin."""
-    return Key(pins.COLLECTION, "", name)
 
 
 def described(pin: KeyValue) -> Object:
@@ -97,15 +92,17 @@ class Snapshots:
             {"time": format_time(self._plane.clock.now()), "keys": await self._count()}, sort_keys=False
         )
         while True:
-            key = key_of(name or f"snapshot-{store.revision + 1}")
+            key = pins.key_of(name or f"snapshot-{store.revision + 1}")
             try:
-                return described(KeyValue(key, value, await store.put(key, value, expected=0)))
+                revision = await store.put(key, value, expected=0)
             except Conflict as conflict:
                 if not name or conflict.current is None:
                     continue  # another one was faster, or a restore, so the store has a new revision
                 time = described(conflict.current)["time"]
                 message = f"there is a snapshot {name!r} already, of {time}: delete it, or choose another name"
                 raise ApiError(409, message, "AlreadyExists", {"name": name}) from None
+            self._plane.persistence.note(revision)
+            return described(KeyValue(key, value, revision))
 
     async def _count(self) -> int:
         store = self._plane.store
@@ -116,15 +113,14 @@ class Snapshots:
 
     async def all(self) -> list[Object]:
         """All snapshots, the oldest first."""
-        pinned = (await self._plane.store.list(Prefix(pins.COLLECTION))).items
-        return [described(pin) for pin in sorted(pinned, key=lambda pin: pin.revision)]
+        return [described(pin) for pin in await pins.pinned(self._plane.store)]
 
     async def get(self, name: str) -> Object:
         return described(await self.find(name))
 
     async def find(self, name: str) -> KeyValue:
         """The pin of a snapshot, whose revision is that of the state."""
-        pin = await self._plane.store.get(key_of(name))
+        pin = await self._plane.store.get(pins.key_of(name))
         if pin is None:
             names = [snapshot["name"] for snapshot in await self.all()]
             there = f"there are {listed_names(names)}{meant(name, names)}" if names else "there is none"
@@ -136,9 +132,10 @@ class Snapshots:
         while True:
             pin = await self.find(name)
             try:
-                await self._plane.store.delete(pin.key, expected=pin.revision)
+                revision = await self._plane.store.delete(pin.key, expected=pin.revision)
             except Conflict:
                 continue  # a restore has moved it
+            self._plane.persistence.note(revision)
             return described(pin)
 
     async def restore(self, name: str, *, release: bool = False, user: str = "") -> Object:
@@ -147,7 +144,8 @@ class Snapshots:
         `release`: the snapshot is deleted by the same transaction. `user` is who has asked for it.
         """
         async with self._restoring, self._plane.controllers_paused():  # of two restores the second one counts
-            with _explained(name, is_shared=self._plane.store.shared), writing_as(Author(verb="restore", user=user)):
+            author = AUTHOR.get()._replace(verb="restore", user=user)  # a call over HTTP has said the rest
+            with _explained(name, is_shared=self._plane.store.shared), writing_as(author):
                 writes, revision = await self._write(name, release=release)
         for follower in dict.fromkeys(self._plane.writer.environment.followers.values()):
             await follower.caught_up()

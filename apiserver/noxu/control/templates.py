@@ -144,16 +144,16 @@ async def make(
     """Load the manifests for servers with this configuration.
 
     `caller` calls webhooks, as in `Seams`. `parent` is a template without manifests to begin with. Raises StartError: objects
-    are refused, or controllers fail.
+    are refused, unless the configuration keeps going without them, or controllers fail.
     """
     loads = list(documents)
-    while (made := await _made(shared(config), loads, caller, parent)) is None:
+    while (made := await _made(shared(config), loads, caller, parent, keep_going=config.keep_going)) is None:
         pass  # a controller has written something while the others ended, such as a lease: again
     return made
 
 
 async def _made(
-    config: Config, documents: Sequence[Document], caller: Caller | None, parent: Template | None
+    config: Config, documents: Sequence[Document], caller: Caller | None, parent: Template | None, *, keep_going: bool
 ) -> Template | None:
     facts = Facts(1, socket.gethostname(), "template", services=config.services)
     seams = Seams(caller=caller, facts=facts)
@@ -167,7 +167,8 @@ async def _made(
             own[first.stored_key] = 0 if state is None else state.revision
         if documents:
             loaded = await served_files.load(plane, config, documents, None)
-            served_files.check_loaded(config, loaded.errors)
+            if not keep_going:
+                served_files.check_loaded(config, loaded.errors)
         await _idle(plane)
         base, due = store.base(), [controller.due for controller in plane.all_controllers]
     if store.revision != base.revision:

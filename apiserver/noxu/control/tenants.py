@@ -50,6 +50,8 @@ DEFAULT_TTL: Final = 3600.0  # seconds, of a tenant that no connection holds
 MAX_TTL: Final = 8760 * 3600.0  # seconds; a year
 STARTS: Final = 4
 """Tenants that start at the same time. A start takes milliseconds of the event loop, and requests have their turns in between."""
+STOPS: Final = 32
+"""Likewise, that stop, which takes a third of a millisecond."""
 TEMPLATE: Final = "template"
 EMPTY: Final = "empty"
 _TENANTS: Final = Qualified("", "tenants")
@@ -57,7 +59,7 @@ _TENANTS: Final = Qualified("", "tenants")
 log = logging.getLogger("noxu")
 
 
-class Wanted(NamedTuple):
+class WantedTenant(NamedTuple):
     """What a call asks for. `ttl` is in seconds, None: no limit. `name` "": one that is free."""
 
     name: str = ""
@@ -73,7 +75,7 @@ class Tenant:
     """`url` and `kubeconfig`, a text, are "" until it has started. `end` ends it."""
 
     name: str
-    wanted: Wanted
+    wanted: WantedTenant
     created: datetime
     url: str = ""
     kubeconfig: str = field(default="", repr=False)
@@ -115,7 +117,7 @@ class Tenant:
         return {**self.described(), "kubeconfig": self.kubeconfig}
 
 
-class Beginning(NamedTuple):
+class TenantBeginning(NamedTuple):
     """What a tenant begins with: a template or stored objects, None: none, and the documents that it loads then."""
 
     template: Template | None
@@ -140,7 +142,7 @@ class Tenants:
         """Of nothing, and of documents."""
         self._base: tuple[tuple[str, Revision], Base] | None = None
         """The objects of the snapshot that was asked for last."""
-        self._starts = asyncio.Semaphore(STARTS)
+        self._starts, self._stops = asyncio.Semaphore(STARTS), asyncio.Semaphore(STOPS)
         control.closing.push_async_callback(self.close)
 
     @property
@@ -158,7 +160,7 @@ class Tenants:
             raise errors.not_found(_TENANTS, name)
         return tenant
 
-    async def create(self, wanted: Wanted) -> Tenant:
+    async def create(self, wanted: WantedTenant) -> Tenant:
         """A tenant that has started. Raises ApiError; then, and if it is cancelled, nothing is left."""
         if (parent := self._control.server.parent) is not None:
             raise errors.forbidden(_TENANTS, wanted.name, f"a tenant has no tenants of its own: ask {parent.url}")
@@ -199,13 +201,13 @@ class Tenants:
             pass
         return name
 
-    async def _beginning(self, wanted: Wanted) -> Beginning:
+    async def _beginning(self, wanted: WantedTenant) -> TenantBeginning:
         """What a tenant begins with. Raises ApiError."""
         size = sum(len(source) if isinstance(source, str) else LOOP_LIMIT for source in wanted.manifests)
         try:
             own = await offload(size, _read, wanted.manifests)
             if isinstance(wanted.source, dict):
-                return Beginning(None, own, await self._snapshot(wanted.source["snapshot"]))
+                return TenantBeginning(None, own, await self._snapshot(wanted.source["snapshot"]))
             beginning = await (self._empty() if wanted.source == EMPTY else self._as_given())
         except (LoadError, StartError) as error:
             raise _refused(error) from None
@@ -225,22 +227,22 @@ class Tenants:
             self._base = (name, pin.revision), base
         return self._base[1]
 
-    async def _as_given(self) -> Beginning:
+    async def _as_given(self) -> TenantBeginning:
         """What the server itself was started with. Raises StartError."""
         server = self._control.server
         if server.template is not None:
-            return Beginning(server.template, server.given or ())
+            return TenantBeginning(server.template, server.given or ())
         given = await self._given()
-        if not given or server.config.keep_going:  # a template has all objects or is none
-            return (await self._empty())._replace(documents=given)
+        if not given:
+            return await self._empty()
         if (template := await self._template(given)) is None:
-            return Beginning(None, given)
+            return TenantBeginning(None, given)
         if templates.has_tokens(template):  # which each server has to sign itself
             return (await self._empty())._replace(documents=given)
-        return Beginning(template, ())
+        return TenantBeginning(template, ())
 
-    async def _empty(self) -> Beginning:
-        return Beginning(await self._template(()), ())
+    async def _empty(self) -> TenantBeginning:
+        return TenantBeginning(await self._template(()), ())
 
     async def _given(self) -> Sequence[Document]:
         """The documents of the server. Its files are read when this is first needed, and again if `--watch` sees a change.
@@ -252,7 +254,7 @@ class Tenants:
             return server.given
         changes = 0 if server.watch is None else server.watch.changes
         if self._files is None or self._files[0] != changes:
-            read = await asyncio.to_thread(served_files.read_documents, server.config, None)
+            read = await asyncio.to_thread(served_files.read_documents, server.config, server.read)
             self._files = changes, read
         return self._files[1]
 
@@ -280,18 +282,18 @@ class Tenants:
         empty = await self._template(()) if given else None
         return await templates.make(config, given, self._control.server.caller, empty)
 
-    async def _live(self, tenant: Tenant, beginning: Beginning, started: asyncio.Future[None]) -> None:
+    async def _live(self, tenant: Tenant, beginning: TenantBeginning, started: asyncio.Future[None]) -> None:
         """The life of a tenant. `started` is done when it runs, or has failed to start."""
+        life = contextlib.AsyncExitStack()
         with Contained(f"the tenant {tenant.name}"):
             try:
-                async with contextlib.AsyncExitStack() as life:
-                    async with self._starts:
-                        server = await life.enter_async_context(self._control.server.tenant(*beginning))
-                    tenant.server = server
-                    tenant.url, tenant.kubeconfig = server.url, text(server.access())
-                    if not started.done():
-                        started.set_result(None)
-                    await _ended(tenant)
+                async with self._starts:
+                    server = await life.enter_async_context(self._control.server.tenant(*beginning))
+                tenant.server = server
+                tenant.url, tenant.kubeconfig = server.url, text(server.access())
+                if not started.done():
+                    started.set_result(None)
+                await _ended(tenant)
             except StartError as error:
                 if not started.done():
                     started.set_exception(_refused(error))
@@ -299,6 +301,9 @@ class Tenants:
                 if not started.done():
                     started.set_exception(bug)  # the call is answered so, and it is logged here
                 raise
+            finally:
+                async with self._stops:  # not together with starts, which may take long
+                    await life.aclose()
 
     def _gone(self, tenant: Tenant, started: asyncio.Future[None]) -> None:
         """The last step: from here on the name is free."""
@@ -423,7 +428,7 @@ async def create(call: ControlCall) -> Created | Held:
     """A tenant, with its kubeconfig."""
     body, tenants = call.body, call.control.part(Tenants)
     ttl = body["ttl"] if body["ttl"] or body["hold"] else DEFAULT_TTL
-    wanted = Wanted(body["name"] or "", body["from"], ttl, body["hold"], body["manifests"])
+    wanted = WantedTenant(body["name"] or "", body["from"], ttl, body["hold"], body["manifests"])
     tenant = await tenants.create(wanted)
     if not wanted.is_held:
         return Created(tenant.complete())

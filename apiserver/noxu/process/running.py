@@ -58,7 +58,7 @@ def run(
     del documents  # when they are loaded, their memory is given back
     _raise_file_limit()
     with asyncio.Runner(loop_factory=new_loop_factory()) as runner:
-        return runner.run(_main(config, loaded, out, parent, compiling, definitions, watch, ready))
+        return runner.run(_main(config, loaded, out, parent, compiling, definitions, watch, read, ready))
 
 
 def _files(config: Config, read: Read | None) -> tuple[FileWatch | None, list[Document]]:
@@ -115,6 +115,7 @@ async def _main(
     compiling: Shown | None,
     definitions: KnownDefinitions | None,
     watch: FileWatch | None,
+    read: Read | None,
     announce: Callable[[str, Path], object] | None,
 ) -> Server:
     """`parent`: the process with which the server stops, 0 for none."""
@@ -136,6 +137,7 @@ async def _main(
             watch=watch,
             own_process=True,
         )
+        server.read = read
 
         def ready() -> None:
             if config.files or config.kustomizations:  # any other start leaves a few hundred objects as garbage

@@ -14,7 +14,7 @@ from noxu.clock import SYSTEM_CLOCK, Clock
 from noxu.config import COMPACT_EVERY, Audit, Config, StartError, own_version
 from noxu.control.history import WriteHistory
 from noxu.control.retention import Retention
-from noxu.control.running import Control
+from noxu.control.running import Activity, Control
 from noxu.control_plane import ControlPlane, Seams, assemble, dismantle, in_background, modes_of, resource_of, running
 from noxu.crd.types import GROUP, RESOURCE
 from noxu.features import ALWAYS_ALLOW
@@ -43,11 +43,12 @@ if TYPE_CHECKING:
     from noxu.control.faults.armed import Armed
     from noxu.control.templates import Template
     from noxu.crd.known_definitions import KnownDefinitions
+    from noxu.http.activity import ClientActivity
     from noxu.http.app import App
     from noxu.http.exchange import Sink
     from noxu.http.faults import InjectFaults
     from noxu.http.filters import RequestFilter
-    from noxu.manifests.documents import Document
+    from noxu.manifests.documents import Document, Read
     from noxu.manifests.served_files import Loaded
     from noxu.manifests.watch import FileWatch
     from noxu.registry.access import User
@@ -107,6 +108,8 @@ class Server:
         self.documents = documents
         self.given: Sequence[Document] | None = None
         """The documents that it was started with, for its tenants; None: those of its files, which can be read again."""
+        self.read: Read | None = None
+        """How those are read, by default as `manifests.documents.contents_of`."""
         self.clock = configured.clock(config, clock) if after is None else after.clock
         self.identifiers = configured.identifiers(config, identifiers) if after is None else after.identifiers
         self.claimed = claimed
@@ -133,6 +136,7 @@ class Server:
         self.authentication: settings.Settings  # without that of certificates
         self._last_filters: list[RequestFilter] = []
         self._faults: InjectFaults | None = None
+        self._activity: ClientActivity | None = None
         self.control = Control(self)
         """What `/_noxu/` keeps about it."""
         self._closing = contextlib.AsyncExitStack()
@@ -192,6 +196,9 @@ class Server:
         with writing_as(FILES):
             loaded = await self._load()
         await in_background(self._closing, compact_periodically(plane.store, retention=self.retention), "compaction")
+        if self.history is not None and self.history.has_file:
+            self._closing.push_async_callback(self.history.save)
+            await in_background(self._closing, self.history.save_periodically(), "history")
         await self._serve()
         if self.config.faults or self.config.latency:
             from noxu.control import fault_routes  # few servers begin with faults
@@ -255,6 +262,15 @@ class Server:
 
         await determinism.begin(self.plane)
         self._last_filters.append(AwaitTurn(partial(determinism.until_settled, self.plane)))
+
+    def activity(self) -> Activity:
+        """What the clients do; it is observed from the first call on."""
+        if self._activity is None:
+            from noxu.http.activity import ClientActivity  # few servers are asked
+
+            self._activity = observer = ClientActivity(self.app, asyncio.get_running_loop().time())
+            self.app.observe(observer, observer.sink)
+        return self._activity
 
     def hit_requests(self, armed: Armed | None) -> None:
         """Let the rules of faults hit requests and open watches from now on; None: there are none."""

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, cast
 
-from noxu.control.tenants import EMPTY, TEMPLATE, Tenant, Tenants, Wanted
+from noxu.control.tenants import EMPTY, TEMPLATE, Tenant, Tenants, WantedTenant
 from noxu.http.recent_requests import RecentRequests
 from noxu.process.kubeconfig import write_kubeconfig
 from noxu.process.server import Server
@@ -84,7 +84,7 @@ class TestTenant(FaultInjection, SnapshotCalls, Verbs):
 class TenantBlock:
     """A tenant for the life of a block."""
 
-    def __init__(self, runner: Runner, directory: Path, wanted: Wanted, *, strict: bool) -> None:
+    def __init__(self, runner: Runner, directory: Path, wanted: WantedTenant, *, strict: bool) -> None:
         self._runner = runner
         self._directory = directory
         self._wanted = wanted
@@ -161,5 +161,5 @@ class TenantCalls:
         if snapshot:
             source = {"snapshot": snapshot if isinstance(snapshot, str) else snapshot["name"]}
         loaded = [document.value for document in documents(*manifests)]
-        wanted = Wanted(name, source, None, manifests=loaded)
+        wanted = WantedTenant(name, source, None, manifests=loaded)
         return TenantBlock(self._runner, self._place() / DIRECTORY, wanted, strict=self._strict)
