@@ -258,3 +258,27 @@ def test_a_time_is_the_newest_revision_then_and_ages_are_of_then() -> None:
         assert send(noxu.url, "GET", f"/_noxu/at/{second}").value["time"] == "2026-01-02T04:04:05.678901Z"
         gone = send(noxu.url, "GET", f"/_noxu/at/-9h{MAPS}")
         assert (gone.code, gone.value["reason"]) == (410, "Expired")
+
+
+def test_what_is_read_of_the_past_is_no_reason_for_a_write(make_noxu: MakeNoxu) -> None:
+    noxu = make_noxu()
+    revision = noxu.apply(config_map("a", k="1"))[0]["metadata"]["resourceVersion"]
+    noxu.apply(config_map("a", k="2"))
+    agent = {"User-Agent": "curious"}
+
+    def shown(value: str) -> list[Object]:
+        send(
+            noxu.url,
+            "PATCH",
+            f"{MAPS}/a",
+            {**agent, "Content-Type": "application/merge-patch+json"},
+            {"data": {"x": value}},
+        )
+        log = send(noxu.url, "GET", "/_noxu/log?type=configmaps&name=a&namespace=default&why=true").value
+        return log["items"][-1]["why"]
+
+    send(noxu.url, "GET", f"/_noxu/at/{revision}{MAPS}/a", agent)
+    send(noxu.url, "GET", f"/_noxu/at/{revision}{MAPS}", agent)
+    assert shown("1") == []
+    send(noxu.url, "GET", f"{MAPS}/a", agent)
+    assert shown("2") != []

@@ -223,3 +223,12 @@ def test_pins_are_no_objects(make_noxu: MakeNoxu) -> None:
     assert [each[2] for each in changes(Past(noxu, 0, []).ask("diff", since=start))] == ["b"]
     assert [each[2] for each in changes(Past(noxu, 0, []).ask("diff", since="base"))] == ["b"]
     assert diff.DIFFERENCES > 1
+
+
+def test_large_differences_end_an_answer(make_noxu: MakeNoxu, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diff, "MAX_BYTES", 100)
+    noxu = make_noxu()
+    start = revision(noxu.apply(config_map("start")))
+    noxu.apply(config_map("a"), config_map("b"), config_map("c"))
+    some = Past(noxu, 0, []).ask("diff", since=start)
+    assert (changes(some), some.value["remaining"]) == ([("created", "ConfigMap", "a")], 2)

@@ -1,6 +1,6 @@
 """The law of time travel: what a client sees at a revision of the past is what a client saw then, byte for byte.
 
-A random history creates, changes and deletes definitions and their objects. After each step all answers to `QUESTIONS` are
+A random history creates, changes and deletes definitions and their objects, and restores snapshots. After each step all answers to `QUESTIONS` are
 recorded with the revision of the store. Time passes before each step, so ages in tables grow. At the end every question is asked again at every recorded revision.
 """
 
@@ -96,7 +96,7 @@ class History:
 
     def step(self) -> None:
         steps: list[Callable[[], object]] = [self.write, self.write, self.write, self.change_status, self.delete]
-        self.random.choice([*steps, self.define, self.annotate, self.withdraw])()
+        self.random.choice([*steps, self.define, self.annotate, self.withdraw, self.snapshot, self.restore])()
 
     def define(self) -> None:
         """Create the definition, or change its versions."""
@@ -119,6 +119,17 @@ class History:
     def withdraw(self) -> None:
         if self.random.random() < 0.3:
             self.ask("DELETE", DEFINITION)
+
+    def snapshot(self) -> None:
+        """Take a snapshot."""
+        self.ask("POST", "/_noxu/snapshots", {})
+
+    def restore(self) -> None:
+        """Go back to any snapshot: a new revision, which the past has, too."""
+        snapshots = json.loads(self.ask("GET", "/_noxu/snapshots")[1])["items"]
+        if snapshots:
+            name = self.random.choice(snapshots)["name"]
+            assert self.ask("POST", f"/_noxu/snapshots/{name}/restore")[0] == 200
 
     @property
     def widgets(self) -> str:

@@ -35,6 +35,8 @@ from noxu_storage.types import Compacted, Key, KeyValue, Prefix, Revision
 
 DIFFERENCES: Final = 500
 """Objects in an answer, by default."""
+MAX_BYTES: Final = 2 * 1024 * 1024
+"""Of the differences in an answer, but for the last one."""
 _SLICE: Final = 1_000  # events that are looked at before other tasks run
 
 
@@ -56,18 +58,20 @@ async def diff(call: ControlCall) -> Object:
             prefix = _prefix(resources, query["namespace"])
             keys = await _changed(store, prefix, *sorted(moment.revision for moment in moments))
         items: list[Object] = []
-        remaining = 0
+        size = compared = 0
         for key in keys:
-            if len(items) == query["limit"]:
-                remaining += 1
-                continue
+            if len(items) == query["limit"] or size > MAX_BYTES:
+                break
+            compared += 1
             item = await _difference(store, key, views, resources)
+            await asyncio.sleep(0)  # small objects are compared in the loop
             if item is not None:
                 items.append(item)
+                size += len(item["diff"])
     return {
         **{name: _shown(moment) for name, moment in zip(("from", "to"), moments, strict=True)},
         "items": items,
-        "remaining": remaining,
+        "remaining": len(keys) - compared,
     }
 
 

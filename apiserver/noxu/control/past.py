@@ -155,11 +155,12 @@ class PastViews:
     async def _served_at(self, revision: Revision) -> ServedThen:
         in_process = dict(self._plane.conversions.in_process)
         served = self._plane.served_resources.current  # read once: it may change while this waits
-        found = {
-            entry.key.name: versions
-            for entry in await self._entries_at(self._definitions, revision)
-            if (versions := await self._versions_of(entry, served)) is not None
-        }
+        found: dict[str, Versions] = {}
+        for entry in await self._entries_at(self._definitions, revision):
+            versions = await self._versions_of(entry, served)
+            if versions is not None:
+                found[entry.key.name] = versions
+            await asyncio.sleep(0)  # small definitions are read in the loop
         if self._next_change(self._api_services, revision) is not None:
             entries = await self._entries_at(self._api_services, revision)
             others = [elsewhere(entry, self._api_services) for entry in entries]

@@ -55,18 +55,22 @@ async def blame(call: ControlCall) -> Object:
     async with object_states.in_time():
         async for states in object_states.states(past, store, found.revisions):
             await offload(_weight(states), add, states)
-    lines = await offload(LOOP_LIMIT + 1, blamed.lines)
+    lines = await offload(LOOP_LIMIT + 1, _described, blamed)
     history = call.control.server.history
     return {
         "revision": past.moment.revision,
         "object": past.described,
         "complete": found.is_complete,
-        "lines": [line._asdict() for line in lines],
+        "lines": lines,
         "writes": [
             await writers.writer(history, revision, told[revision])
-            for revision in sorted({line.revision for line in lines})
+            for revision in sorted({line["revision"] for line in lines})
         ],
     }
+
+
+def _described(blamed: Blame) -> list[Object]:
+    return [line._asdict() for line in blamed.lines()]
 
 
 def _weight(states: list[ObjectState]) -> int:

@@ -99,13 +99,15 @@ class Snapshots:
         while True:
             key = key_of(name or f"snapshot-{store.revision + 1}")
             try:
-                return described(KeyValue(key, value, await store.put(key, value, expected=0)))
+                revision = await store.put(key, value, expected=0)
             except Conflict as conflict:
                 if not name or conflict.current is None:
                     continue  # another one was faster, or a restore, so the store has a new revision
                 time = described(conflict.current)["time"]
                 message = f"there is a snapshot {name!r} already, of {time}: delete it, or choose another name"
                 raise ApiError(409, message, "AlreadyExists", {"name": name}) from None
+            self._plane.persistence.note(revision)
+            return described(KeyValue(key, value, revision))
 
     async def _count(self) -> int:
         store = self._plane.store
@@ -136,9 +138,10 @@ class Snapshots:
         while True:
             pin = await self.find(name)
             try:
-                await self._plane.store.delete(pin.key, expected=pin.revision)
+                revision = await self._plane.store.delete(pin.key, expected=pin.revision)
             except Conflict:
                 continue  # a restore has moved it
+            self._plane.persistence.note(revision)
             return described(pin)
 
     async def restore(self, name: str, *, release: bool = False, user: str = "") -> Object:

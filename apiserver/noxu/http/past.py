@@ -28,6 +28,7 @@ from noxu.http.answer import Answer
 from noxu.http.documents import Documents
 from noxu.http.exchange import Backend, Exchange
 from noxu.http.request import PAST
+from noxu.registry.persistence import Persistence
 from noxu.registry.served_resources import LiveResources, ServedResources
 
 _READS: Final = frozenset({"GET", "HEAD"})
@@ -82,6 +83,8 @@ async def enter(exchange: Exchange, control: Control, documents: Documents) -> N
     shown = {
         "reader": view.reader,
         "served_resources": LiveResources(view.served),
+        # without a journal: what a client reads of the past is not what it had been shown when it writes
+        "persistence": Persistence(view.reader.store, view.reader.cache),
         "clock": present.clock if moment.time is None else StoppedClock(moment.time),
     }
     # a new backend: that of the app is shared by all requests

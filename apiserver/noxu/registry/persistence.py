@@ -97,6 +97,11 @@ class Persistence:
             self.journal.writes.append((revision, self.journal.clock.timestamp(), AUTHOR.get()))
         return revision
 
+    def note(self, revision: Revision) -> None:
+        """Note the author of a revision that was written without this class, such as that of a snapshot."""
+        if self.journal is not None:
+            self.journal.writes.append((revision, self.journal.clock.timestamp(), AUTHOR.get()))
+
     async def transact(self, decide: Decide) -> Revision:
         """Commit writes as one (`Store.transact`), and wait until they can be read. Returns the newest revision. Raises StoreError.
 
