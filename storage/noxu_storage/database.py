@@ -279,16 +279,16 @@ SET_WATERMARK: Final = "UPDATE meta SET value = ? WHERE name = ?"
 # Removes what the revisions of a span superseded, and the deletes among them, but never the newest row, from which the
 # file knows its revision. `previous` of a row is trusted only if that row is older and has the same key: a corrupt row
 # must not remove the current state of another key.
-SWEEP: Final = """
-DELETE FROM log WHERE revision IN (
+_SWEPT: Final = """
     SELECT old.revision FROM log new JOIN log old ON old.revision = new.previous
     WHERE new.revision BETWEEN :first AND :last AND old.revision < new.revision
         AND (old.collection, old.partition, old.name) = (new.collection, new.partition, new.name)
     UNION ALL
     SELECT revision FROM log
     WHERE revision BETWEEN :first AND :last AND deleted AND revision < (SELECT max(revision) FROM log)
-)
 """
+SWEEP_NOTES: Final = f"DELETE FROM notes WHERE revision IN ({_SWEPT})"  # before the rows themselves
+SWEEP: Final = f"DELETE FROM log WHERE revision IN ({_SWEPT})"
 
 
 def key_range(prefix: Prefix, after: Key | None = None) -> tuple[str, list[Any]]:

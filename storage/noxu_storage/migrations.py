@@ -36,7 +36,16 @@ INSERT INTO meta (name, value) VALUES
     ('swept', 0);      -- and up to here it has been removed
 """
 
-MIGRATIONS: tuple[str, ...] = (_CREATE,)  # MIGRATIONS[n] leads from format n to n + 1
+# Format 2: see notes.py.
+_ADD_NOTES = """
+CREATE TABLE notes (
+    revision INTEGER PRIMARY KEY,
+    seconds REAL NOT NULL,  -- when it was written
+    note BLOB NOT NULL
+);
+"""
+
+MIGRATIONS: tuple[str, ...] = (_CREATE, _ADD_NOTES)  # MIGRATIONS[n] leads from format n to n + 1
 
 # The identity of a file: application_id, user_version and the number of objects in its schema.
 SELECT_IDENTITY: Final = """

@@ -39,12 +39,13 @@ from typing import Any, Final, Self, TypeAlias
 
 import aiosqlite
 
-from noxu_storage import database, pins
+from noxu_storage import database, notes, pins
 from noxu_storage.database import Durability
 from noxu_storage.disk import SIZE, LinkedFiles, Reserve
 from noxu_storage.group_commit import PendingWrites, Transaction, Write
 from noxu_storage.log import Log
 from noxu_storage.migrations import Watermarks
+from noxu_storage.notes import RevisionNote
 from noxu_storage.rows import Row, intact, previous_state
 from noxu_storage.transactions import Decide, StagedWrite, Turn, refused
 from noxu_storage.types import (
@@ -111,6 +112,8 @@ class SqliteStore:
         self._counted: int | None = None  # keys, when they were counted
         self._created = 0  # keys created since the store was opened, without those deleted
         self._job: tuple[Job, asyncio.Future[None]] | None = None
+        self._one_job = asyncio.Lock()
+        self.notes = FileNotes(self._fetch, self._add_notes)
         self._wake = asyncio.Event()
         self._writer = asyncio.create_task(self._run_writer(), name=f"write {path}")
         self._closing: asyncio.Task[None] | None = None
@@ -617,10 +620,11 @@ class SqliteStore:
         self._require_open()
         if self._fault:
             raise Unavailable(self._fault)
-        result: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._job = job, result
-        self._wake.set()
-        await result
+        async with self._one_job:
+            result: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._job = job, result
+            self._wake.set()
+            await result
 
     async def _run_job(self, job: Job, result: asyncio.Future[None]) -> None:
         self._job = None
@@ -628,7 +632,7 @@ class SqliteStore:
         try:
             if failure is None:
                 await job()
-        except database.SQLITE_ERRORS as error:
+        except (*database.SQLITE_ERRORS, database.CommitFailed) as error:
             failure = Unavailable(f"the file cannot be written: {error}")
             await self._reopen(full=database.is_full(error))
         if result.done():
@@ -644,8 +648,19 @@ class SqliteStore:
 
     async def _sweep(self, last: Revision) -> None:
         span = {"first": self._swept, "last": last}  # the previous span may have kept its last row
-        await self._change((database.SWEEP, span), (database.SET_WATERMARK, (last, "swept")))
+        await self._change(
+            (database.SWEEP_NOTES, span), (database.SWEEP, span), (database.SET_WATERMARK, (last, "swept"))
+        )
         self._swept = last
+
+    async def _add_notes(self, added: Sequence[RevisionNote]) -> None:
+        if self._only_deletes:
+            raise Unavailable(self._only_deletes)
+        await self._between_commits(partial(self._insert_notes, added))
+
+    async def _insert_notes(self, added: Sequence[RevisionNote]) -> None:
+        assert self._connection is not None
+        await self._connection.executemany(notes.INSERT, added)  # which commits them
 
     async def _change(self, *statements: tuple[str, Any]) -> None:
         assert self._connection is not None
@@ -660,6 +675,29 @@ class SqliteStore:
         self._reserve.give()
         self._files.close()
         self._log.close()
+
+
+class FileNotes:
+    """The notes of a file, see notes.py."""
+
+    def __init__(
+        self,
+        fetch: Callable[[str, Sequence[Any]], Awaitable[Sequence[Any]]],
+        add: Callable[[Sequence[RevisionNote]], Awaitable[None]],
+    ) -> None:
+        self._fetch = fetch
+        self._add = add
+
+    async def add(self, added: Sequence[RevisionNote]) -> None:
+        for start in range(0, len(added), notes.ADDED_AT_ONCE):
+            await self._add(added[start : start + notes.ADDED_AT_ONCE])
+
+    async def between(self, after: Revision, upto: Revision, limit: int) -> Sequence[RevisionNote]:
+        return [RevisionNote(*row) for row in await self._fetch(notes.SELECT_BETWEEN, (after, upto, limit))]
+
+    async def revision_at(self, seconds: float) -> Revision:
+        rows = await self._fetch(notes.SELECT_AT, (seconds,))
+        return int(rows[0][0]) if rows else 0
 
 
 def _corrupt_message(keys: dict[Key, Revision]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from noxu.control.causes import Cause, Happened, causes, covers, spans
-from noxu.control.history import RecordedWrite, Shown
+from noxu.control.recorded_writes import RecordedWrite, Shown
 from noxu.registry.authors import Author, Followed, WatchScope
 from noxu_storage.types import Key
 from tests.rows import rows

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from noxu.clock import SystemClock
 from noxu.control import history as module
-from noxu.control.history import RecordedWrite, WriteHistory
+from noxu.control.history import WriteHistory
+from noxu.control.recorded_writes import RecordedWrite
 from noxu.registry import authors
 from noxu.registry.authors import Author, Journal, Watching, WatchScope, of_controller
 from noxu_storage.memory import MemoryStore
+from noxu_storage.notes import RevisionNote
+from noxu_storage.sqlite import SqliteStore
 from noxu_storage.types import Key
 from tests.http.exchanges import MAPS, Reply, ServedApp, serving_app
 from tests.rows import rows
@@ -211,7 +215,7 @@ def by(user: str, arrived: float) -> Author:
 async def test_reads_belong_to_the_next_write_of_their_client() -> None:
     found = history_of(
         [(4, 0.0, by("x", 3.0)), (3, 0.0, by("y", 2.0)), (5, 0.0, by("x", 9.0))],
-        [(1.0, "x", "", A, 1), (2.5, "y", "", A, 2), (2.6, "x", "", B, 2), (2.7, "x", "", A, 2)],
+        [(1.0, "x", "", A, 1), (2.5, "y", "", A, 2), (2.6, "x", "", B, 2), (3.0, "x", "", A, 2)],
     )
     reads = {write.revision: write.reads for write in await found.between(0, 5)}
     assert reads == {3: (), 4: ((B, 2), (A, 2)), 5: ()}
@@ -286,3 +290,53 @@ async def test_the_floor_is_the_oldest_state_that_can_be_read() -> None:
         await store.put(A, b"", expected=current.revision if current else 0)
     await store.compact(3)
     assert found.floor == 3
+
+
+# -- the file ----------------------------------------------------------------------------------------------------------
+
+
+async def test_who_wrote_is_kept_in_the_file_of_a_store(tmp_path: Path) -> None:
+    store = await SqliteStore.open(tmp_path / "noxu.db")
+    journal = Journal(StartedAt(9.0))
+    history = WriteHistory(store, journal)
+    journal.reads.append((0.5, "x", "", A, 1))
+    for revision in (2, 3, 4):
+        await store.put(A, b"", expected=0 if revision == 2 else revision - 1)
+        journal.writes.append((revision, revision * 10.0, by("x", revision)))
+    await history.save()
+    written = await history.between(0, 9)
+    journal.writes.append((5, 50.0, by("y", 5.0)))
+    assert [write.revision for write in await history.between(2, 9)] == [3, 4, 5]
+    await store.close()
+
+    reopened = await SqliteStore.open(tmp_path / "noxu.db")
+    later = WriteHistory(reopened, Journal(StartedAt(60.0)))
+    found = await later.between(0, 9)
+    assert [write.author.user for write in found] == ["x", "x", "x"], "5 was not saved"
+    assert [write._replace(author=write.author._replace(arrived=0.0)) for write in written] == found
+    assert await later.of(3) == found[1]
+    assert await later.of(5) is None
+    assert [await later.revision_at(seconds) for seconds in (19.0, 20.0, 39.0, 59.0, 60.0)] == [0, 2, 3, 4, 4]
+    await reopened.close()
+
+
+async def test_what_cannot_be_saved_is_saved_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = await SqliteStore.open(tmp_path / "noxu.db")
+    history = WriteHistory(store, Journal())
+    history.journal.writes.extend((revision, 0.0, by("x", revision)) for revision in range(2, 9))
+    monkeypatch.setattr(module, "SAVED_AT_ONCE", 3)
+    with monkeypatch.context() as full:
+        full.setattr(store, "_only_deletes", "the disk is full")
+        await history.save()
+    assert await store.notes.between(0, 99, 99) == []
+    await history.save()
+    assert [note.revision for note in await store.notes.between(0, 99, 99)] == list(range(2, 9))
+    await store.close()
+
+
+async def test_a_note_that_cannot_be_read_is_not_known(tmp_path: Path) -> None:
+    store = await SqliteStore.open(tmp_path / "noxu.db")
+    for text in (b"", b"{", b"[]", b"[1,2,3,4,5,6,7,8,[],[],0]", b'["","","","","","","","",[[]],[],0]'):
+        await store.notes.add([RevisionNote(2, 1.0, text)])
+        assert await WriteHistory(store, Journal()).of(2) is None
+    await store.close()

@@ -18,6 +18,7 @@ from noxu_storage.memory import MemoryStore
 from noxu_storage.sqlite import SqliteStore
 from noxu_storage.store import Store
 from noxu_storage.types import Key
+from tests.control.test_users import sent
 from tests.rows import rows
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -192,8 +193,6 @@ def items(noxu: Noxu, **query: Any) -> list[dict[str, Any]]:
 
 
 def ask(noxu: Noxu, **query: Any) -> dict[str, Any]:
-    from tests.control.test_users import sent
-
     path = "&".join(f"{name}={value}" for name, value in query.items())
     reply = sent(noxu.kubeconfig, "GET", f"/_noxu/log?{path}")
     assert reply.value is not None
@@ -217,6 +216,18 @@ def test_what_the_server_writes_has_the_name_of_its_controller(noxu: Noxu) -> No
     names = {item["controller"] for item in listed if not item["userAgent"]}
     assert "" not in names, "everything has an author"
     assert names & {"bootstrap", "template"}
+
+
+def test_a_restore_has_the_author_who_asked_for_it(noxu: Noxu) -> None:
+    sent(noxu.kubeconfig, "POST", "/_noxu/snapshots", {"name": "before"})
+    for name in "ab":
+        noxu.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}})
+    sent(noxu.kubeconfig, "POST", "/_noxu/snapshots/before/restore")
+    listed = items(noxu, type="configmaps", namespace="default")[-2:]
+    assert [(item["verb"], item["event"], item["user"]) for item in listed] == [
+        ("restore", "DELETED", "system:anonymous")
+    ] * 2
+    assert all("pins" not in item["resource"] for item in items(noxu)), "a snapshot is no object"
 
 
 def test_the_answer_says_what_is_left_out(noxu: Noxu) -> None:

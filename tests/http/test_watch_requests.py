@@ -120,7 +120,7 @@ async def test_a_watch_beyond_the_limit_is_refused_before_its_selectors_are_pars
 
 async def test_a_watch_keeps_one_selector_of_equal_ones_and_not_its_text(served: ServedApp) -> None:
     def selections() -> list[Selection]:
-        return [stream.selection for stream in served.app.watches._streams]
+        return [stream.selection for stream in served.app.watches.streams]
 
     async with contextlib.AsyncExitStack() as stack:
         for _ in range(2):

@@ -66,7 +66,7 @@ def test_a_sound_file_has_no_problems(file: Path, compacted: int, rows: int) -> 
     asyncio.run(_fill(file, compacted))
     before = contents(file.parent)
     report = check(str(file))
-    assert report == (str(file), 1, 8, compacted, 3, rows, [])
+    assert report == (str(file), 2, 8, compacted, 3, rows, [])
     assert contents(file.parent) == before
 
 
@@ -75,7 +75,7 @@ def test_a_new_file_has_no_problems(file: Path) -> None:
         await (await SqliteStore.open(file)).close()
 
     asyncio.run(make())
-    assert check(file) == (str(file), 1, 1, 0, 0, 0, [])
+    assert check(file) == (str(file), 2, 1, 0, 0, 0, [])
 
 
 PROBLEMS: dict[str, tuple[int, str, list[str]]] = {
@@ -168,7 +168,7 @@ def test_a_corrupt_row_causes_no_problem_with_the_next_one(filled: Path) -> None
     [
         ("UPDATE meta SET value = 99 WHERE name = 'compacted'", "is corrupt: revision=8, compacted=99, swept=0"),
         ("DELETE FROM meta", "is corrupt"),
-        ("PRAGMA user_version = 2", "upgrade noxu"),
+        ("PRAGMA user_version = 3", "upgrade noxu"),
         ("PRAGMA application_id = 2", "of another program"),
         ("DROP TABLE log", "no such table: log"),
     ],

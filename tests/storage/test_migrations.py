@@ -32,7 +32,8 @@ from tests.rows import rows
         pytest.param(0, 3, 0, "of another program", id="another program's version"),
         pytest.param(0x0F055112, 0, 20, "of another program", id="a Fossil repository"),
         pytest.param(APPLICATION_ID, 0, 0, "of another program", id="a store without a version"),
-        pytest.param(APPLICATION_ID, 2, 4, "format 2 .* up to 1; upgrade noxu", id="a newer version"),
+        pytest.param(APPLICATION_ID, 2, 5, 2, id="a store with notes"),
+        pytest.param(APPLICATION_ID, 3, 5, "format 3 .* up to 2; upgrade noxu", id="a newer version"),
         pytest.param(APPLICATION_ID, -1, 4, "of another program", id="a negative version"),
     ],
 )
@@ -92,7 +93,7 @@ async def test_an_older_file_is_upgraded_when_it_is_opened(file: Path, monkeypat
         assert store.revision == 2
         await store.close()
     with closing(sqlite3.connect(file)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (len(migrations.MIGRATIONS),)
         assert connection.execute("SELECT remark FROM meta").fetchall() == [(None,), (None,)]
 
 

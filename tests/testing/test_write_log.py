@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from noxu import ApiError
 from noxu.testing.errors import UnknownKind
-from noxu.testing.handle import Noxu
+from noxu.testing.handle import MakeNoxu, Noxu
 
 
 def config_map(name: str, **data: str) -> dict[str, Any]:
@@ -60,3 +61,11 @@ def test_a_restart_keeps_who_wrote_before(noxu: Noxu) -> None:
     noxu.stop()
     noxu.start()
     assert noxu.log("configmaps", "a") == before
+
+
+def test_another_server_knows_who_wrote_what_is_in_its_file(make_noxu: MakeNoxu, tmp_path: Path) -> None:
+    first = make_noxu(data=tmp_path / "data")
+    first.create(config_map("a"))
+    before = first.log("configmaps", "a")
+    first.stop()
+    assert make_noxu(data=tmp_path / "data").log("configmaps", "a") == before

@@ -32,6 +32,7 @@ COMMANDS: Final = {
     "export": "write objects as YAML that kubectl applies",
     "tenant": "create, list and delete servers beside a running one, each for a test",
     "user": "make a kubeconfig for another user of a running server",
+    "idle": "wait until nothing happens in a running server",
     "fault": "break a running server on purpose",
     "clock": "set and advance the time of objects in a running server",
     "log": "list what was written to a running server, by whom, and why",
@@ -48,7 +49,7 @@ _MODULES: Final = {
     **dict.fromkeys(("serve", "run"), "serve"),
     **dict.fromkeys(("validate", "explain-write", "lint", "skeleton"), "checks"),
     **dict.fromkeys(("migrate", "check", "copy", "snapshot", "export"), "stored"),
-    **dict.fromkeys(("restore", "tenant", "user", "clock", "fault", "log"), "control"),
+    **dict.fromkeys(("restore", "tenant", "user", "clock", "fault", "log", "idle"), "control"),
     **dict.fromkeys(("diff", "blame", "bisect"), "past"),
     **dict.fromkeys(("envtest", "completion", "version", "help"), "commands"),
 }
@@ -151,6 +152,10 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
     "user": (
         ("noxu user jane --group developers --to jane.kubeconfig", "of the server of your kubeconfig"),
         ("noxu user jane --kubeconfig .noxu/kubeconfig -o json", "with the name, the groups and the URL, too"),
+    ),
+    "idle": (
+        ("kubectl apply -f widget.yaml && noxu idle", "until the operator has done what it does about it"),
+        ("noxu idle --quiet 1s --timeout 1m", "with an operator that takes its time"),
     ),
     "fault": (
         ("noxu fault add resource=widgets verbs=update error=Conflict times=3", "the next three updates conflict"),

@@ -244,3 +244,28 @@ def complete_tenant(options: argparse.Namespace) -> None:
     if action not in _WITH_KUBECONFIG and (options.to is not None or options.output == "kubeconfig"):
         raise ValueError(f"{action} shows no kubeconfig: create and get do")
     options.output = options.output or ("kubeconfig" if action in _WITH_KUBECONFIG else "table")
+
+
+# -- noxu idle ---------------------------------------------------------------------------------------------------------
+
+
+def add_idle(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Return when a running server is idle: no request is under way, watches have sent everything, controllers have nothing "
+        "to do, and no client has asked for anything for a while."
+    )
+    command.add_argument(
+        "--quiet", metavar="DURATION", help="for how long no client asks for anything (default: 100ms)"
+    )
+    command.add_argument(
+        "--timeout", metavar="DURATION", help="after which time to give up, with status 1 (default: 10s)"
+    )
+    command.add_argument(
+        "--ignore", metavar="RESOURCES", help="plurals that do not count, with commas (default: leases,events)"
+    )
+    values.control(command, "table")
+
+
+def complete_idle(options: argparse.Namespace) -> None:
+    """Raises ValueError."""
+    values.check_control(options)

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Literal, NamedTuple
 
-from noxu.control.history import RecordedWrite
+from noxu.control.recorded_writes import RecordedWrite
 from noxu.registry.authors import WatchScope
 from noxu_storage.types import Key, Revision
 

@@ -10,46 +10,33 @@ A read belongs to the next write of the same client: it is what the client had s
 revision 9 has the first read, and the second waits for the next write of kubectl. A client that only reads keeps its newest
 MAX_READS_OF_CLIENT reads, and the newest MAX_READERS clients are kept.
 
-A revision may have no author: those before the start of the server, in a store that keeps no notes; those of other servers
-with the same etcd; those beyond the limits. It still has its time, if a neighbour has one.
+In a file, the writes are kept with the revisions, for as long as these are (`save`): SAVE_EVERY seconds behind, so the newest
+may be lost when the process is killed. A revision may have no author: one of another server with the same etcd, one from
+before the start of the server in a store that keeps no notes, one that is older than what is kept.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from typing import Final
 
+from noxu.control.recorded_writes import RecordedWrite, from_note, to_note
 from noxu.registry.authors import MAX_WRITES, UNKNOWN, Author, ClientId, Journal, Read, WatchScope, Write
+from noxu_storage.notes import RevisionNote, notes_of
 from noxu_storage.store import Store
-from noxu_storage.types import FIRST, Key, Revision
+from noxu_storage.types import FIRST, Closed, Corrupt, Key, Revision, Unavailable
 
 MAX_READS_OF_CLIENT: Final = 64
 MAX_READERS: Final = 1_000  # clients whose reads and last writes are remembered
-PORTION: Final = 2_000  # notes that are taken before other tasks run: about 5 ms
+PORTION: Final = 500  # notes that are taken before other tasks run: about 2 ms
+SAVE_EVERY: Final = 2.0  # seconds
+SAVED_AT_ONCE: Final = 500  # writes that are encoded or decoded before other tasks run: about 3 ms
 
-Shown = tuple[Key | WatchScope, Revision]
-"""What a read has shown: an object at the revision that wrote it, or a list at its revision."""
-
-
-class RecordedWrite(NamedTuple):
-    """A revision, when it was written (seconds since 1970, object time), by whom, and what its client had read before it.
-
-    `reads` are those since the previous write of the client, the oldest first; what its watches had shown is in `author`.
-    `previous` is the newest revision of the client's request before, 0 if that is not known.
-    """
-
-    revision: Revision
-    seconds: float
-    author: Author
-    reads: tuple[Shown, ...] = ()
-    previous: Revision = 0
-
-    @property
-    def time(self) -> datetime:
-        return datetime.fromtimestamp(self.seconds, UTC)
+log = logging.getLogger("noxu")
 
 
 class WriteHistory:
@@ -71,6 +58,8 @@ class WriteHistory:
         self._reads: dict[ClientId, dict[Key | WatchScope, Revision]] = {}  # that no write has been connected with
         self._last: dict[ClientId, RecordedWrite] = {}  # the newest of each client
         self._taking: asyncio.Task[None] | None = None
+        self._notes = notes_of(store)
+        self._unsaved: deque[RecordedWrite] = deque(maxlen=MAX_WRITES)
         journal.many_reads = self._take_soon
 
     @property
@@ -81,17 +70,20 @@ class WriteHistory:
     async def of(self, revision: Revision) -> RecordedWrite | None:
         """Who wrote a revision; None if that is not known, or it does not exist."""
         await self.take()
-        if self._earlier is not None and revision <= self.began.revision:
-            return self.known.get(revision) or self.began._replace(revision=revision)
-        return self.known.get(revision)
+        found = self.known.get(revision)
+        if found is None and self._notes is not None:
+            found = next(iter(await self._kept(revision - 1, revision)), None)
+        if found is None and self._earlier is not None and revision <= self.began.revision:
+            return self.began._replace(revision=revision)
+        return found
 
     async def between(self, after: Revision, upto: Revision) -> list[RecordedWrite]:
         """The writes after a revision and up to another one whose authors are known, in order."""
         await self.take()
+        kept = [] if self._notes is None else await self._kept(after, upto)
         writes, revisions = self.known, self._in_order()
-        return [
-            writes[revision] for revision in revisions[bisect_right(revisions, after) : bisect_right(revisions, upto)]
-        ]
+        newer = revisions[bisect_right(revisions, after) : bisect_right(revisions, upto)]
+        return [*(write for write in kept if write.revision not in writes), *(writes[revision] for revision in newer)]
 
     async def revision_at(self, seconds: float) -> Revision:
         """The newest revision at a time (seconds since 1970); 0 if the history does not go back so far.
@@ -104,6 +96,8 @@ class WriteHistory:
         for revision in reversed(self._in_order()):
             if self.known[revision].seconds <= seconds:
                 return max(revision, first)
+        if not first and self._notes is not None:
+            return await self._notes.revision_at(seconds)
         return first
 
     async def take(self) -> None:
@@ -117,12 +111,59 @@ class WriteHistory:
         writes, reads, known = self.journal.writes, self.journal.reads, self.known
         portion = [writes.popleft() for _ in range(min(len(writes), PORTION))]
         for revision, seconds, author in sorted(portion, key=_arrived):
-            while reads and reads[0][0] < author.arrived:
+            while (
+                reads and reads[0][0] <= author.arrived
+            ):  # the loop's time has milliseconds: one after the other may be equal
                 self._add_read(reads.popleft())
-            known[revision] = self._recorded(revision, seconds, author)
+            write = known[revision] = self._recorded(revision, seconds, author)
+            if self._notes is not None:
+                self._unsaved.append(write)
         while len(known) > MAX_WRITES:
             del known[next(iter(known))]
         self._revisions = None
+
+    # -- the file
+
+    @property
+    def has_file(self) -> bool:
+        """Whether writes are kept in the file of the store."""
+        return self._notes is not None
+
+    async def save_periodically(self) -> None:
+        """Keep the writes in the file every SAVE_EVERY seconds."""
+        while True:
+            await asyncio.sleep(SAVE_EVERY)
+            await self.save()
+
+    async def save(self) -> None:
+        """Keep the writes until now. What cannot be kept is attempted again by the next call."""
+        if self._notes is None:
+            return
+        await self.take()
+        while self._unsaved:
+            writes = [self._unsaved.popleft() for _ in range(min(len(self._unsaved), SAVED_AT_ONCE))]
+            try:
+                await self._notes.add(list(map(to_note, writes)))
+            except (Unavailable, Closed) as error:
+                self._unsaved.extendleft(reversed(writes))
+                log.debug("who wrote the newest revisions is not kept in the file yet: %s", error)
+                return
+
+    async def _kept(self, after: Revision, upto: Revision) -> list[RecordedWrite]:
+        """The writes in the file after a revision and up to another one, in order. Raises Unavailable, Closed."""
+        assert self._notes is not None
+        found: list[RecordedWrite] = []
+        while True:
+            try:
+                notes: Sequence[RevisionNote] = await self._notes.between(after, upto, SAVED_AT_ONCE)
+            except Corrupt:
+                return found
+            found += [write for write in map(from_note, notes) if write is not None]
+            if len(notes) < SAVED_AT_ONCE:
+                return found
+            after = notes[-1].revision
+
+    # -- notes
 
     def _take_soon(self) -> None:
         """Connect reads with their writes before there are too many of them."""

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from noxu.api.errors import ApiError
 from noxu.config import own_version
-from noxu.control import backup, clock, diff, fault_routes, past, past_calls, snapshots, tenants, users, write_log
+from noxu.control import backup, clock, diff, fault_routes, idle, past, past_calls, snapshots, tenants, users, write_log
 from noxu.control.calls import ControlCall, ControlRoute
 from noxu.features import meant
 from noxu.values import Object
@@ -25,6 +25,7 @@ ROUTES: Final[Sequence[ControlRoute]] = (
     *tenants.ROUTES,
     *users.ROUTES,
     *clock.ROUTES,
+    *idle.ROUTES,
     *fault_routes.ROUTES,
     *snapshots.ROUTES,
     *backup.ROUTES,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -36,6 +36,21 @@ if TYPE_CHECKING:
     from noxu_storage.memory import Base
 
 T = TypeVar("T")
+
+
+class Activity(Protocol):
+    """What clients do: `noxu.http.activity`. Times are the event loop's."""
+
+    requests: int
+    """How many requests have been answered."""
+
+    def under_way(self, ignored: Collection[str]) -> list[str]:
+        """The requests that are being handled, and the watches that have not sent everything, in words."""
+        ...
+
+    def last(self, ignored: Collection[str]) -> float:
+        """When a client last asked for something, or got its answer."""
+        ...
 
 
 class Running(Protocol):
@@ -61,6 +76,9 @@ class Running(Protocol):
     @property
     def parent(self) -> Running | None:
         """The server whose tenant this one is."""
+
+    def activity(self) -> Activity:
+        """What the clients do; it is observed from the first call on."""
 
     def hit_requests(self, armed: Armed | None) -> None:
         """Let the rules of faults hit requests from now on; None: there are none."""

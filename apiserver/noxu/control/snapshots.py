@@ -35,7 +35,7 @@ from noxu.controllers.bootstrap import lease_name
 from noxu.expressions import expression
 from noxu.features import listed_names, meant
 from noxu.go.time import format_time
-from noxu.registry.authors import Author, writing_as
+from noxu.registry.authors import AUTHOR, writing_as
 from noxu.registry.offload import offload
 from noxu.registry.resource import Versions
 from noxu.registry.storage_form import SERVER_LEASES, is_temporary
@@ -62,11 +62,6 @@ _OF_THE_API: Final = (
     Key("discovery.k8s.io/endpointslices", "default/", "kubernetes"),
     Key("coordination.k8s.io/leases", f"{leader_election.NAMESPACE}/", leader_election.NAME),
 )
-
-
-def key_of(name: str) -> Key:
-    """The key of a snapshot's pin."""
-    return Key(pins.COLLECTION, "", name)
 
 
 def described(pin: KeyValue) -> Object:
@@ -97,7 +92,7 @@ class Snapshots:
             {"time": format_time(self._plane.clock.now()), "keys": await self._count()}, sort_keys=False
         )
         while True:
-            key = key_of(name or f"snapshot-{store.revision + 1}")
+            key = pins.key_of(name or f"snapshot-{store.revision + 1}")
             try:
                 revision = await store.put(key, value, expected=0)
             except Conflict as conflict:
@@ -118,15 +113,14 @@ class Snapshots:
 
     async def all(self) -> list[Object]:
         """All snapshots, the oldest first."""
-        pinned = (await self._plane.store.list(Prefix(pins.COLLECTION))).items
-        return [described(pin) for pin in sorted(pinned, key=lambda pin: pin.revision)]
+        return [described(pin) for pin in await pins.pinned(self._plane.store)]
 
     async def get(self, name: str) -> Object:
         return described(await self.find(name))
 
     async def find(self, name: str) -> KeyValue:
         """The pin of a snapshot, whose revision is that of the state."""
-        pin = await self._plane.store.get(key_of(name))
+        pin = await self._plane.store.get(pins.key_of(name))
         if pin is None:
             names = [snapshot["name"] for snapshot in await self.all()]
             there = f"there are {listed_names(names)}{meant(name, names)}" if names else "there is none"
@@ -150,7 +144,8 @@ class Snapshots:
         `release`: the snapshot is deleted by the same transaction. `user` is who has asked for it.
         """
         async with self._restoring, self._plane.controllers_paused():  # of two restores the second one counts
-            with _explained(name, is_shared=self._plane.store.shared), writing_as(Author(verb="restore", user=user)):
+            author = AUTHOR.get()._replace(verb="restore", user=user)  # a call over HTTP has said the rest
+            with _explained(name, is_shared=self._plane.store.shared), writing_as(author):
                 writes, revision = await self._write(name, release=release)
         for follower in dict.fromkeys(self._plane.writer.environment.followers.values()):
             await follower.caught_up()

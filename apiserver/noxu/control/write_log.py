@@ -24,7 +24,8 @@ from noxu.control.arguments import BOOLEAN, INTEGER, TEXT, Argument, duration, t
 from noxu.control.calls import ControlCall, ControlRoute
 from noxu.control.causes import MAX_CAUSES, Cause, Happened, Kind, causes, covers, spans
 from noxu.control.changed_paths import changed_paths
-from noxu.control.history import RecordedWrite, WriteHistory
+from noxu.control.history import WriteHistory
+from noxu.control.recorded_writes import RecordedWrite
 from noxu.control_plane import ControlPlane
 from noxu.go.time import MICRO, format_time
 from noxu.registry import kind_names
@@ -34,7 +35,7 @@ from noxu.registry.served_resources import ServedResources
 from noxu.registry.storage_form import as_json, group_and_plural, is_temporary
 from noxu.values import Object
 from noxu_storage.store import Store
-from noxu_storage.types import Compacted, Event, Key, Prefix, Revision
+from noxu_storage.types import EVERYTHING, Compacted, Event, Key, Prefix, Revision
 
 DEFAULT_LIMIT: Final = 100
 MAX_LIMIT: Final = 5_000
@@ -99,11 +100,13 @@ async def events_between(store: Store, prefix: Prefix, after: Revision, upto: Re
     """The events of objects after a revision and up to another one, in order. Raises Compacted, StoreError."""
     if after >= upto:
         return
-    async for batch in store.watch(prefix, after=after):
+    # memory hands out all events at once, without a copy of each: they are looked at here, some at a time
+    asked = prefix if store.groups_writes else EVERYTHING
+    async for batch in store.watch(asked, after=after):
         for number, event in enumerate(batch.events, 1):
             if event.revision > upto:
                 return
-            if not is_temporary(event.key):
+            if (asked is prefix or prefix.covers(event.key)) and not is_temporary(event.key):
                 yield event
             if not number % PORTION:
                 await asyncio.sleep(0)

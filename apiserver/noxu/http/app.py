@@ -90,6 +90,7 @@ class App:
         self.control = control
         self.watches = Watches(limits.min_timeout)
         clients = clients or Clients()
+        self.connections = clients.connections
         self.unsent = clients.unsent
         self.handshake_errors = clients.handshake_errors
         self.deadlines = Deadlines()
@@ -116,6 +117,13 @@ class App:
         kept = [filter_ for filter_ in self.filters if filter_ not in self._last]
         self.filters, self._last = (*kept, *last), tuple(last)
         self._enter = [filter_.enter for filter_ in self.filters]  # a new list: requests under way go on with theirs
+
+    def observe(self, observer: RequestFilter, sink: Sink) -> None:
+        """Enter a further filter when the target of a request is parsed, and call a further sink, from the next request on."""
+        at = next(n for n, filter_ in enumerate(self.filters, 1) if isinstance(filter_, filters.ParseTarget))
+        self.filters = (*self.filters[:at], observer, *self.filters[at:])
+        self._enter = [filter_.enter for filter_ in self.filters]  # a new list: requests under way go on with theirs
+        self.sinks = (*self.sinks, sink)
 
     def end_watches(self) -> None:
         self.watches.end()

@@ -145,6 +145,11 @@ class Connection(Outgoing):
         self.force_close()
 
     @property
+    def target(self) -> str:
+        """That of the request that is being answered; "" if there is none."""
+        return "" if self._answering is None else self._answering.raw_path
+
+    @property
     def is_idle(self) -> bool:
         """Whether no request is being handled or waits to be handled."""
         return self._waiter is not None and not self._waiter.done()

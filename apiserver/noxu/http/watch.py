@@ -361,6 +361,14 @@ class Stream:
         self._wake.set()
 
     @property
+    def is_behind(self) -> bool:
+        """Whether there may be changes that it has not handed over, and is not kept from by a fault."""
+        collection = self.reader.loaded(self.selection.resource)
+        if collection is None or self._is_held:
+            return False
+        return self._behind or collection.streams.is_delivering
+
+    @property
     def _is_held(self) -> bool:
         """Whether faults keep back everything that comes now."""
         limit = None if self._faults is None else self._faults.limit()

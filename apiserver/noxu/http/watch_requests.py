@@ -51,24 +51,25 @@ class Watches:
     def __init__(self, min_timeout: float = MIN_REQUEST_TIMEOUT) -> None:
         """`min_timeout` in seconds: upstream's --min-request-timeout."""
         self._min_timeout = min_timeout
-        self._streams: dict[watch.Stream, Exchange] = {}
+        self.streams: dict[watch.Stream, Exchange] = {}
+        """Those that are open, and their requests."""
         self.quota = WatchQuota()
         self.metrics = WatchMetrics()
 
     @property
     def open(self) -> list[Exchange]:
         """The requests of all watches."""
-        return list(self._streams.values())
+        return list(self.streams.values())
 
     def hit_by(self, faults_of: Callable[[Exchange], StreamFaults | None]) -> None:
         """Let faults hit the open watches."""
-        for stream, exchange in list(self._streams.items()):
+        for stream, exchange in list(self.streams.items()):
             before, exchange.stream_faults = exchange.stream_faults, faults_of(exchange)
             stream.hit_by(exchange.stream_faults, expires=before is not None and before.holds)
 
     def end(self) -> None:
         """End all watches immediately."""
-        for stream in list(self._streams):
+        for stream in list(self.streams):
             stream.stop()
 
     async def handle(self, exchange: Exchange) -> Answer | None:
@@ -133,7 +134,7 @@ class Watches:
         stream.after = after  # the stream moves it on with each batch
         if exchange.stream_faults is not None:
             stream.hit_by(exchange.stream_faults)
-        self._streams[stream] = exchange  # until it ends: metrics and the end of the server look here
+        self.streams[stream] = exchange  # until it ends: metrics and the end of the server look here
         journal = exchange.backend.persistence.journal
         if journal is not None and scope is not None:
             journal.begin_watch(exchange.client, stream, scope)
@@ -146,7 +147,7 @@ class Watches:
             connection.abort()
             raise
         finally:
-            self._streams.pop(stream, None)
+            self.streams.pop(stream, None)
             if journal is not None:
                 journal.end_watch(exchange.client, stream)
             connection.allow_unsent(0)

@@ -14,7 +14,7 @@ from noxu.clock import SYSTEM_CLOCK, Clock
 from noxu.config import COMPACT_EVERY, Audit, Config, StartError, own_version
 from noxu.control.history import WriteHistory
 from noxu.control.retention import Retention
-from noxu.control.running import Control
+from noxu.control.running import Activity, Control
 from noxu.control_plane import ControlPlane, Seams, assemble, dismantle, in_background, modes_of, resource_of, running
 from noxu.crd.types import GROUP, RESOURCE
 from noxu.features import ALWAYS_ALLOW
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from noxu.control.faults.armed import Armed
     from noxu.control.templates import Template
     from noxu.crd.known_definitions import KnownDefinitions
+    from noxu.http.activity import ClientActivity
     from noxu.http.app import App
     from noxu.http.exchange import Sink
     from noxu.http.faults import InjectFaults
@@ -135,6 +136,7 @@ class Server:
         self.authentication: settings.Settings  # without that of certificates
         self._last_filters: list[RequestFilter] = []
         self._faults: InjectFaults | None = None
+        self._activity: ClientActivity | None = None
         self.control = Control(self)
         """What `/_noxu/` keeps about it."""
         self._closing = contextlib.AsyncExitStack()
@@ -194,6 +196,9 @@ class Server:
         with writing_as(FILES):
             loaded = await self._load()
         await in_background(self._closing, compact_periodically(plane.store, retention=self.retention), "compaction")
+        if self.history is not None and self.history.has_file:
+            self._closing.push_async_callback(self.history.save)
+            await in_background(self._closing, self.history.save_periodically(), "history")
         await self._serve()
         if self.config.faults or self.config.latency:
             from noxu.control import fault_routes  # few servers begin with faults
@@ -257,6 +262,15 @@ class Server:
 
         await determinism.begin(self.plane)
         self._last_filters.append(AwaitTurn(partial(determinism.until_settled, self.plane)))
+
+    def activity(self) -> Activity:
+        """What the clients do; it is observed from the first call on."""
+        if self._activity is None:
+            from noxu.http.activity import ClientActivity  # few servers are asked
+
+            self._activity = observer = ClientActivity(self.app, asyncio.get_running_loop().time())
+            self.app.observe(observer, observer.sink)
+        return self._activity
 
     def hit_requests(self, armed: Armed | None) -> None:
         """Let the rules of faults hit requests and open watches from now on; None: there are none."""

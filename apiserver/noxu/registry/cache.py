@@ -170,6 +170,11 @@ class Fanout:
         """The revision up to which all followers have every change: `now`, unless a round is under way."""
         return now if self._round is None else self._delivered
 
+    @property
+    def is_delivering(self) -> bool:
+        """Whether a round is under way."""
+        return self._round is not None
+
     def publish(self) -> None:
         """Deliver the changes since the last round; the first STEP streams have them when this returns."""
         if self._round is None:

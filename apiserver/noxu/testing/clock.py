@@ -1,25 +1,30 @@
-"""The object time of the server, as the handle has it: `noxu.clock`.
+"""Time in tests: the object time of the server, `noxu.clock`, and waiting until nothing happens any more, `noxu.idle()`.
 
     noxu.clock.freeze()
     noxu.clock.advance("1h")            # Events of before are gone when it returns
     noxu.clock.advance(days=365)
     await noxu.clock.advance("90s")     # in a coroutine
 
-See `noxu.control.clock` for what it does.
+    noxu.apply(widget)
+    noxu.idle()                         # the operator has done what it does about it
+
+See `noxu.control.clock` and `noxu.control.idle` for what they do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from noxu.control import arguments
+from noxu.control import arguments, idle
 from noxu.control import clock as control
 from noxu.testing import calls
 from noxu.testing.calls import AnsweredCall
 from noxu.testing.errors import hidden
 from noxu.testing.session import Runner
+from noxu.testing.sources import names
+from noxu.values import Object
 
 __tracebackhide__ = hidden
 
@@ -95,6 +100,36 @@ class ServerClock:
         return _answered(await control.advance(plane.clock, plane.all_controllers, by=by, to=to))
 
 
+class TimeCalls:
+    """The part of the handle about time."""
+
+    _runner: Runner
+
+    @property
+    def clock(self) -> ServerClock:
+        """The object time of the server: freeze it, advance it."""
+        return ServerClock(self._runner)
+
+    def idle(
+        self, quiet: float = idle.QUIET, timeout: float = idle.WITHIN, *, ignore: Iterable[str] = idle.IGNORED
+    ) -> AwaitableObject:
+        """Return when nothing is under way, and no client has asked for anything for `quiet` seconds.
+
+        `ignore` are plurals of resources that do not count. Returns `{"quiet", "seconds", "requests"}`. Raises ApiError 504
+        after `timeout` seconds, which says who is busy with what.
+        """
+        ignored = names(ignore)
+
+        async def waited() -> AnsweredCall[Object]:
+            server = self._runner.running
+            waiting = idle.until_idle(
+                server.activity(), server.plane.all_controllers, quiet=quiet, within=timeout, ignore=ignored
+            )
+            return AnsweredCall(await waiting)
+
+        return cast("AwaitableObject", calls.call(self._runner, "idle", waited))
+
+
 def _answered(state: dict[str, Any]) -> AnsweredCall[ServerTime]:
     shown: dict[str, Any] = {**state}
     for name in ("now", "due"):
@@ -116,6 +151,7 @@ def _moment(time: datetime | str) -> datetime:
 
 
 if TYPE_CHECKING:
+    from noxu.testing.calls import AwaitableObject
 
     class AwaitableTime(ServerTime):
         def __await__(self) -> Generator[Any, None, ServerTime]: ...

@@ -32,7 +32,7 @@ from noxu.testing import addresses, calls, users
 from noxu.testing.addresses import Address
 from noxu.testing.calls import AnsweredCall
 from noxu.testing.client import USER_AGENT, UserClient
-from noxu.testing.clock import ServerClock
+from noxu.testing.clock import TimeCalls
 from noxu.testing.errors import hidden
 from noxu.testing.faults import FaultInjection
 from noxu.testing.past import PastCalls
@@ -66,7 +66,7 @@ running: WeakKeyDictionary[Noxu, RecentRequests] = WeakKeyDictionary()
 """The servers of this process that run, and what they were asked."""
 
 
-class Noxu(FaultInjection, PastCalls, Registration, SnapshotCalls, TenantCalls, Verbs, WriteLog):
+class Noxu(FaultInjection, PastCalls, Registration, SnapshotCalls, TenantCalls, TimeCalls, Verbs, WriteLog):
     """A running server. `url` is its address, `kubeconfig` a file for clients, `users` those it was made with.
 
     Use it as a context manager (`with`, `async with`), or through the fixtures of the pytest plugin.
@@ -170,11 +170,6 @@ class Noxu(FaultInjection, PastCalls, Registration, SnapshotCalls, TenantCalls, 
                 return Path(tempfile.gettempdir(), "noxu-that-does-not-run")
             self._directory = _temporary_directory() if given is None else Path(given)
         return self._directory
-
-    @property
-    def clock(self) -> ServerClock:
-        """The object time of the server: freeze it, advance it."""
-        return ServerClock(self._runner)
 
     def __repr__(self) -> str:
         return f"<Noxu {self.url}>" if self._runner.is_running else "<Noxu, which does not run>"

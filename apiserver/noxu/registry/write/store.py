@@ -201,7 +201,9 @@ def _is_terminating_now(draft: Draft) -> bool:
     """
     resource = draft.resource
     versions = draft.environment.served_resources.current.defined.get(f"{resource.plural}.{resource.group}")
-    return versions is None or versions.terminating or versions.find(resource.versions.storage.api_version) is None
+    if versions is None or versions.terminating:
+        return True
+    return versions is not resource.versions and versions.find(resource.versions.storage.api_version) is None
 
 
 async def _replace(draft: Draft, stored: Stored, entry: StoredObject) -> None:
