@@ -14,9 +14,10 @@ What else uses the back end, such as another program that compacts an etcd, does
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, Protocol
 
-from noxu_storage.types import Corrupt, Page, Prefix, Revision
+from noxu_storage.types import Corrupt, Key, KeyValue, Page, Prefix, Revision
 
 COLLECTION: Final = "noxu/pins"
 
@@ -25,12 +26,22 @@ class _Listed(Protocol):
     async def list(self, prefix: Prefix) -> Page: ...
 
 
+def key_of(name: str) -> Key:
+    """The key of a pin."""
+    return Key(COLLECTION, "", name)
+
+
+async def pinned(store: _Listed) -> Sequence[KeyValue]:
+    """All pins, the oldest first; the revision of each is the one that it pins. Raises Corrupt, Unavailable."""
+    return sorted((await store.list(Prefix(COLLECTION))).items, key=lambda pin: pin.revision)
+
+
 async def compactable(store: _Listed, revision: Revision) -> Revision:
     """How far a store may be compacted when `revision` is asked for. Raises Corrupt, Unavailable."""
     try:
-        pinned = [item.revision for item in (await store.list(Prefix(COLLECTION))).items]
+        revisions = [pin.revision for pin in await pinned(store)]
     except Corrupt as error:
         if error.page is None:
             raise
-        pinned = [*(item.revision for item in error.page.items), *error.keys.values()]  # a corrupt pin is one, too
-    return min(revision, *pinned) if pinned else revision
+        revisions = [*(pin.revision for pin in error.page.items), *error.keys.values()]  # a corrupt pin is one, too
+    return min(revision, *revisions) if revisions else revision

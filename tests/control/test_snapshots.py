@@ -11,11 +11,12 @@ import pytest
 
 from noxu.api.errors import ApiError
 from noxu.control.running import Control
+from noxu.control.settling import settled
 from noxu.control.snapshots import Snapshots
 from noxu.testing.handle import Noxu
 from noxu.values import Object
 from noxu_storage.memory import MemoryStore
-from noxu_storage.types import Conflict, Corrupt, OutcomeUnknown, StoreError, Unavailable
+from noxu_storage.types import Conflict, Corrupt, Key, OutcomeUnknown, StoreError, Unavailable
 from tests.definitions import version, widgets
 from tests.hostile.raw_http import JSON, Target
 
@@ -242,6 +243,33 @@ def test_a_namespace_that_is_being_deleted_is_whole_again(noxu: Noxu) -> None:
         assert [bare(noxu.get(each)) for each in inside] == [bare(each) for each in inside]
     noxu.delete("namespaces", "x")
     noxu.wait("namespaces", "x", "delete")
+
+
+def test_what_the_garbage_collector_was_about_to_delete_stays_with_its_owner(noxu: Noxu) -> None:
+    """It has seen the deletion of the owner, and is interrupted before it has deleted all dependents."""
+    owner = noxu.create(config_map("owner"))
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]}
+    dependents = [config_map(f"d{number}") for number in range(100)]
+    for each in dependents:
+        each["metadata"]["ownerReferences"] = [reference]
+    before = [noxu.create(each) for each in dependents]
+    noxu.snapshot("base")
+    plane, snapshots = noxu._server.plane, noxu._server.control.part(Snapshots)
+
+    async def delete_and_restore() -> None:
+        key = Key("/configmaps", "default/", "owner")
+        state = await plane.store.get(key)
+        assert state is not None
+        await plane.cache.reached(await plane.store.delete(key, expected=state.revision))
+        await snapshots.restore("base")
+        await settled(plane.all_controllers)
+
+    for _ in range(3):
+        noxu._call(delete_and_restore())
+        assert [bare(noxu.get(each)) for each in before] == [bare(each) for each in before]
+    noxu.delete(owner)
+    for each in before:
+        noxu.wait(each, "delete")
 
 
 def test_the_addresses_of_services_go_back_to_them(noxu: Noxu) -> None:

@@ -61,6 +61,22 @@ PUTS: dict[str, tuple[str, bytes, list[Work]]] = {
 }
 
 
+def test_an_owner_that_was_deleted_may_return_with_its_uid(graph: OwnerGraph) -> None:
+    """A restored snapshot has it again; nothing else gives a uid twice."""
+    graph.remove(key("a"), stored("a"))
+    assert graph.owners["A"].gone is not None
+    graph.put(key("child"), stored("child", "a", labels={"a": "b"}), 6)
+    graph.put(key("a"), stored("a").replace(b'"A"', b'"another"'), 7)
+    assert graph.owners["A"].gone is not None
+    graph.put(key("a"), stored("a"), 8)
+    assert graph.owners["A"].gone is None
+    graph.remove(key("a"), stored("a"))
+    assert graph.copy().owners["A"].gone is not None
+    graph.remove(key("child"), stored("child", "a"))
+    graph.put(key("a"), stored("a"), 9)
+    assert graph.owners == {}
+
+
 def test_objects_may_be_stored_as_cbor(graph: OwnerGraph) -> None:
     def in_cbor(value: bytes) -> bytes:
         return as_cbor(json.loads(value))

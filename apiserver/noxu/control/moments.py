@@ -24,7 +24,7 @@ from noxu.go.text import quote
 from noxu.go.time import MICRO, format_time, parse_duration, unix_nanos
 from noxu_storage import pins
 from noxu_storage.store import Store
-from noxu_storage.types import FIRST, Prefix, Revision
+from noxu_storage.types import FIRST, Revision
 
 MAX_TEXT: Final = 256
 """Characters of a moment."""
@@ -96,10 +96,12 @@ class Moments:
         return await self.at(snapshots[text])
 
     async def _pinned(self) -> dict[str, Revision]:
-        return {pin.key.name: pin.revision for pin in (await self._store.list(Prefix(pins.COLLECTION))).items}
+        return {pin.key.name: pin.revision for pin in await pins.pinned(self._store)}
 
     async def at(self, revision: Revision) -> Moment:
         """The moment of a revision."""
+        if revision > self._store.revision:  # another server of the same etcd may have answered with it
+            await self._store.catch_up()
         newest = self._store.revision
         if revision > newest:
             raise errors.bad_request(f"revision {revision} does not exist yet: the newest is {newest}")

@@ -64,11 +64,6 @@ _OF_THE_API: Final = (
 )
 
 
-def key_of(name: str) -> Key:
-    """The key of a snapshot's pin."""
-    return Key(pins.COLLECTION, "", name)
-
-
 def described(pin: KeyValue) -> Object:
     """A snapshot for people and programs. `keys` is the number of objects."""
     try:
@@ -97,7 +92,7 @@ class Snapshots:
             {"time": format_time(self._plane.clock.now()), "keys": await self._count()}, sort_keys=False
         )
         while True:
-            key = key_of(name or f"snapshot-{store.revision + 1}")
+            key = pins.key_of(name or f"snapshot-{store.revision + 1}")
             try:
                 revision = await store.put(key, value, expected=0)
             except Conflict as conflict:
@@ -118,15 +113,14 @@ class Snapshots:
 
     async def all(self) -> list[Object]:
         """All snapshots, the oldest first."""
-        pinned = (await self._plane.store.list(Prefix(pins.COLLECTION))).items
-        return [described(pin) for pin in sorted(pinned, key=lambda pin: pin.revision)]
+        return [described(pin) for pin in await pins.pinned(self._plane.store)]
 
     async def get(self, name: str) -> Object:
         return described(await self.find(name))
 
     async def find(self, name: str) -> KeyValue:
         """The pin of a snapshot, whose revision is that of the state."""
-        pin = await self._plane.store.get(key_of(name))
+        pin = await self._plane.store.get(pins.key_of(name))
         if pin is None:
             names = [snapshot["name"] for snapshot in await self.all()]
             there = f"there are {listed_names(names)}{meant(name, names)}" if names else "there is none"

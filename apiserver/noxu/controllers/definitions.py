@@ -269,7 +269,7 @@ class DefinitionController(Controller[str]):
     async def _set_structure(self, name: str, entry: StoredObject, crd: Object) -> bool:
         """Update the condition NonStructuralSchema, in place, once for each generation; whether it changed."""
         generation = crd["metadata"].get("generation", 0)
-        if generation <= self._known.structure_seen.get(name, -1):
+        if generation == self._known.structure_seen.get(name):  # a restored definition has an earlier one
             return False
         changed = await offload(len(entry.stored), set_structure, crd, rfc3339_now(self.clock))
         if changed:

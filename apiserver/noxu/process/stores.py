@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -11,7 +12,7 @@ from noxu.files import keep_private, warn_if_shared
 from noxu.registry.builtin import built_in_versions
 from noxu.registry.server_leases import LEASE_SECONDS
 from noxu.registry.storage_form import SERVER_LEASES
-from noxu_storage.memory import Base, MemoryStore
+from noxu_storage.memory import MemoryStore
 from noxu_storage.store import Store
 from noxu_storage.types import OpenError
 
@@ -48,17 +49,17 @@ async def open_store(config: Config, before: Store | None = None) -> Store:
             return await EtcdStore.open(*access, lifetimes=lifetimes(config.event_ttl))
         except OpenError as error:
             raise StartError(str(error)) from None
+    if config.initial is not None and before is None:
+        return await _begin_with(config.initial, config)
     if config.data is None:
         if not isinstance(before, MemoryStore):
-            return MemoryStore() if config.initial is None else MemoryStore(await _in_memory(config.initial))
+            return MemoryStore()
         before.reopen()
         return before
     from noxu_storage import database, sqlite  # 4 ms, which a server in memory does without
 
     try:
         database.create_directory(config.data)
-        if config.initial is not None and before is None:
-            await _in_directory(config.initial, config.data)
         _keep_private(config.data)
         return await sqlite.SqliteStore.open(config.data / FILE, durability=config.durability)
     except OpenError as error:
@@ -67,18 +68,14 @@ async def open_store(config: Config, before: Store | None = None) -> Store:
         raise StartError(f"cannot keep data in {config.data}: {error.strerror or error}") from None
 
 
-async def _in_memory(initial: Path) -> Base:
-    """What a store in memory has that begins with a file. Raises StartError."""
+async def _begin_with(initial: Path, config: Config) -> Store:
+    """A new store with the objects of a file. Raises StartError."""
     from noxu.process import initial_state  # few servers begin with a file
 
-    return await asyncio.to_thread(initial_state.in_memory, initial)
-
-
-async def _in_directory(initial: Path, data: Path) -> None:
-    """Make the file of a new data directory. Raises StartError."""
-    from noxu.process import initial_state
-
-    await asyncio.to_thread(initial_state.in_file, initial, data / FILE)
+    if config.data is None:
+        return MemoryStore(await asyncio.to_thread(initial_state.in_memory, initial))
+    await asyncio.to_thread(initial_state.in_file, initial, config.data / FILE)
+    return await open_store(replace(config, initial=None))
 
 
 def _keep_private(data: Path) -> None:
