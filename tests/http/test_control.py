@@ -261,6 +261,16 @@ def test_a_held_answer_begins_at_once_and_ends_with_its_client(
     eventually(lambda: holding.ended == ["a"])
 
 
+@pytest.mark.parametrize(("version", "beat"), [("1.1", b"1\r\n\n\r\n"), ("1.0", b"\n")])
+def test_a_held_answer_has_an_empty_line_now_and_then(
+    noxu: Noxu, holding: Holding, monkeypatch: pytest.MonkeyPatch, version: str, beat: bytes
+) -> None:
+    monkeypatch.setattr(control, "BEAT", 0.05)
+    with connection(noxu.url, "/_noxu/held/a", version) as opened:
+        assert read_until(opened, beat * 3).endswith(beat * 3)
+    eventually(lambda: holding.ended == ["a"])
+
+
 def test_a_held_answer_ends_when_its_client_is_killed(noxu: Noxu, holding: Holding) -> None:
     program = (
         "import urllib.request, time\n"

@@ -50,6 +50,8 @@ DEFAULT_TTL: Final = 3600.0  # seconds, of a tenant that no connection holds
 MAX_TTL: Final = 8760 * 3600.0  # seconds; a year
 STARTS: Final = 4
 """Tenants that start at the same time. A start takes milliseconds of the event loop, and requests have their turns in between."""
+STOPS: Final = 32
+"""Likewise, that stop, which takes a third of a millisecond."""
 TEMPLATE: Final = "template"
 EMPTY: Final = "empty"
 _TENANTS: Final = Qualified("", "tenants")
@@ -140,7 +142,7 @@ class Tenants:
         """Of nothing, and of documents."""
         self._base: tuple[tuple[str, Revision], Base] | None = None
         """The objects of the snapshot that was asked for last."""
-        self._starts = asyncio.Semaphore(STARTS)
+        self._starts, self._stops = asyncio.Semaphore(STARTS), asyncio.Semaphore(STOPS)
         control.closing.push_async_callback(self.close)
 
     @property
@@ -282,16 +284,16 @@ class Tenants:
 
     async def _live(self, tenant: Tenant, beginning: TenantBeginning, started: asyncio.Future[None]) -> None:
         """The life of a tenant. `started` is done when it runs, or has failed to start."""
+        life = contextlib.AsyncExitStack()
         with Contained(f"the tenant {tenant.name}"):
             try:
-                async with contextlib.AsyncExitStack() as life:
-                    async with self._starts:
-                        server = await life.enter_async_context(self._control.server.tenant(*beginning))
-                    tenant.server = server
-                    tenant.url, tenant.kubeconfig = server.url, text(server.access())
-                    if not started.done():
-                        started.set_result(None)
-                    await _ended(tenant)
+                async with self._starts:
+                    server = await life.enter_async_context(self._control.server.tenant(*beginning))
+                tenant.server = server
+                tenant.url, tenant.kubeconfig = server.url, text(server.access())
+                if not started.done():
+                    started.set_result(None)
+                await _ended(tenant)
             except StartError as error:
                 if not started.done():
                     started.set_exception(_refused(error))
@@ -299,6 +301,9 @@ class Tenants:
                 if not started.done():
                     started.set_exception(bug)  # the call is answered so, and it is logged here
                 raise
+            finally:
+                async with self._stops:  # not together with starts, which may take long
+                    await life.aclose()
 
     def _gone(self, tenant: Tenant, started: asyncio.Future[None]) -> None:
         """The last step: from here on the name is free."""

@@ -7,6 +7,7 @@ method (`get`, `post`, `delete`) on the nonResourceURL; with RBAC only system:ma
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Final
 
 from noxu.api import codec
@@ -20,6 +21,8 @@ from noxu.http.exchange import Exchange
 from noxu.http.sending import begin_chunks, end_chunks, headers_of
 from noxu.registry.authors import AUTHOR, Author
 
+BEAT: Final = 60.0
+"""Seconds between two lines of a held answer."""
 _STOPPING: Final = "the server stops"
 
 
@@ -55,7 +58,8 @@ def _answer_of(result: Result) -> Answer:
 async def _hold(exchange: Exchange, held: Held, control: Control) -> None:
     """Send the first line, and keep the answer open until it is over. Raises ConnectionError.
 
-    It is never compressed: a compressor would keep the line back. The connection ends with it, so that its end is the one
+    An empty line every BEAT seconds shows clients and proxies between that it lasts: Node's fetch gives up after five minutes
+    without any. It is never compressed: a compressor would keep the line back. The connection ends with it, so that its end is the one
     sign for everything that can happen to the client.
     """
     task = asyncio.current_task()
@@ -73,6 +77,11 @@ async def _hold(exchange: Exchange, held: Held, control: Control) -> None:
     headers.extend(NOT_CACHED)
     is_framed = await begin_chunks(exchange, headers, held.status)
     line = codec.encode(held.first, sort_keys=False) + b"\n"
-    request.connection.write_pieces((b"%x\r\n" % len(line), line, b"\r\n") if is_framed else (line,))
-    await held.over.wait()  # cancelled if the client is gone
+    while True:
+        request.connection.write_pieces((b"%x\r\n" % len(line), line, b"\r\n") if is_framed else (line,))
+        line = b"\n"  # of all that follow
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(BEAT):
+                await held.over.wait()  # cancelled if the client is gone
+            break
     await end_chunks(request.connection, is_framed=is_framed)
