@@ -34,9 +34,10 @@ def add_serve(command: argparse.ArgumentParser) -> None:
     _files(command)
     _address(command)
     _data(command)
+    _kubeconfig(command)
     _time(command)
     _faults(command)
-    _kubeconfig(command)
+    _manners(command)
     security.add_tls(command)
     _behaviour(command)
     security.add_authentication(command)
@@ -190,6 +191,15 @@ def _faults(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _manners(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("manners", "What clients do badly: see docs/manners.md.")
+    group.add_argument(
+        "--record-requests",
+        action="store_true",
+        help="record what clients ask from the start, for noxu report and noxu rbac; else from their first use",
+    )
+
+
 def _kubeconfig(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("kubeconfig")
     group.add_argument(
@@ -333,6 +343,7 @@ def complete_serve(options: argparse.Namespace) -> None:
         clock=options.clock,
         faults=options.faults,
         latency=options.latency,
+        record_requests=options.record_requests,
         deterministic=options.deterministic,
     )
 

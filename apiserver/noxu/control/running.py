@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from noxu.config import Config
     from noxu.control.faults.armed import Armed
     from noxu.control.history import WriteHistory
+    from noxu.control.recorded_requests import RequestRecord
     from noxu.control.retention import Retention
     from noxu.control.templates import Template
     from noxu.control_plane import ControlPlane
@@ -79,6 +80,9 @@ class Running(Protocol):
 
     def activity(self) -> Activity:
         """What the clients do; it is observed from the first call on."""
+
+    async def requests(self) -> RequestRecord:
+        """What the clients ask; it is recorded from the first call on, or from the start."""
 
     def hit_requests(self, armed: Armed | None) -> None:
         """Let the rules of faults hit requests from now on; None: there are none."""

@@ -31,6 +31,7 @@ from noxu.process.limits import sentence
 from noxu.process.listeners import Listeners
 from noxu.process.stores import open_store
 from noxu.registry.authors import BOOTSTRAP, FILES, TEMPLATE, Journal, writing_as
+from noxu.registry.offload import imported
 from noxu.security import settings
 from noxu.security.credentials import ADMINISTRATOR
 from noxu.security.kubeconfig import Access
@@ -41,6 +42,7 @@ from noxu_storage.types import Prefix, Progress, Unavailable
 
 if TYPE_CHECKING:
     from noxu.control.faults.armed import Armed
+    from noxu.control.recorded_requests import RequestRecord
     from noxu.control.templates import Template
     from noxu.crd.known_definitions import KnownDefinitions
     from noxu.http.activity import ClientActivity
@@ -137,6 +139,7 @@ class Server:
         self._last_filters: list[RequestFilter] = []
         self._faults: InjectFaults | None = None
         self._activity: ClientActivity | None = None
+        self._requests: RequestRecord | None = None
         self.control = Control(self)
         """What `/_noxu/` keeps about it."""
         self._closing = contextlib.AsyncExitStack()
@@ -199,6 +202,8 @@ class Server:
         if self.history is not None and self.history.has_file:
             self._closing.push_async_callback(self.history.save)
             await in_background(self._closing, self.history.save_periodically(), "history")
+        if self.config.record_requests and self.observer is None:
+            self.observer = (await imported("noxu.http.recent_requests")).RecentRequests()
         await self._serve()
         if self.config.faults or self.config.latency:
             from noxu.control import fault_routes  # few servers begin with faults
@@ -271,6 +276,16 @@ class Server:
             self._activity = observer = ClientActivity(self.app, asyncio.get_running_loop().time())
             self.app.observe(observer, observer.sink)
         return self._activity
+
+    async def requests(self) -> RequestRecord:
+        """What the clients ask; it is recorded from the first call on, or from the start."""
+        record = (await imported("noxu.http.recent_requests")).RecentRequests  # few servers are asked
+        if self._requests is None and isinstance(self.observer, record):
+            self._requests = self.observer  # as that of a test
+        if self._requests is None:
+            self._requests = recent = record()
+            self.app.observe(recent)
+        return self._requests
 
     def hit_requests(self, armed: Armed | None) -> None:
         """Let the rules of faults hit requests and open watches from now on; None: there are none."""
