@@ -130,6 +130,28 @@ async def test_a_definition_and_a_namespace_can_be_used_at_the_other_server_at_o
     assert (await both.ask(1, "POST", "/apis/example.com/v1/namespaces/other/widget0s", named("a")))[0] == 404
 
 
+async def test_both_servers_show_the_past_of_what_either_has_written(both: Clients) -> None:
+    await both.define()
+    widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": {"size": 1}}
+    created = (await both.ask(0, "POST", WIDGETS, widget))[1]
+    changed = (await both.ask(1, "PUT", f"{WIDGETS}/a", {**created, "spec": {"size": 2}}))[1]
+    await both.ask(0, "DELETE", f"{DEFINITIONS}/widgets.example.com")
+    await both.gone()
+    for which in (0, 1):
+        for written, size in ((created, 1), (changed, 2)):
+            at = f"/_noxu/at/{written['metadata']['resourceVersion']}{WIDGETS}"
+            code, shown = await both.ask(which, "GET", f"{at}/a")
+            assert (code, shown["spec"]) == (200, {"size": size})
+            assert [item["spec"] for item in (await both.ask(which, "GET", at))[1]["items"]] == [{"size": size}]
+        at = changed["metadata"]["resourceVersion"]
+        code, blamed = await both.ask(which, "GET", f"/_noxu/blame?type=widgets&name=a&at={at}")
+        revisions = {line["text"].strip(): str(line["revision"]) for line in blamed["lines"]}
+        assert (revisions["size: 2"], revisions["name: a"]) == (at, created["metadata"]["resourceVersion"])
+        start = created["metadata"]["resourceVersion"]
+        code, different = await both.ask(which, "GET", f"/_noxu/diff?from={start}&to={at}&type=widgets")
+        assert [item["change"] for item in different["items"]] == ["changed"]
+
+
 async def test_only_one_of_the_writers_of_both_servers_succeeds(both: Clients) -> None:
     await both.define()
     answers = await asyncio.gather(

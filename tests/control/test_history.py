@@ -215,7 +215,7 @@ def by(user: str, arrived: float) -> Author:
 async def test_reads_belong_to_the_next_write_of_their_client() -> None:
     found = history_of(
         [(4, 0.0, by("x", 3.0)), (3, 0.0, by("y", 2.0)), (5, 0.0, by("x", 9.0))],
-        [(1.0, "x", "", A, 1), (2.5, "y", "", A, 2), (2.6, "x", "", B, 2), (2.7, "x", "", A, 2)],
+        [(1.0, "x", "", A, 1), (2.5, "y", "", A, 2), (2.6, "x", "", B, 2), (3.0, "x", "", A, 2)],
     )
     reads = {write.revision: write.reads for write in await found.between(0, 5)}
     assert reads == {3: (), 4: ((B, 2), (A, 2)), 5: ()}

@@ -34,9 +34,9 @@ def add_serve(command: argparse.ArgumentParser) -> None:
     _files(command)
     _address(command)
     _data(command)
+    _kubeconfig(command)
     _time(command)
     _faults(command)
-    _kubeconfig(command)
     security.add_tls(command)
     _behaviour(command)
     security.add_authentication(command)
@@ -167,7 +167,7 @@ def _data(command: argparse.ArgumentParser) -> None:
 
 
 def _time(command: argparse.ArgumentParser) -> None:
-    group = command.add_argument_group("time", "The time that objects have: see docs/tester.md.")
+    group = command.add_argument_group("time", "The time that objects have: see docs/control.md.")
     group.add_argument(
         "--clock",
         default="",

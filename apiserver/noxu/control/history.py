@@ -111,7 +111,9 @@ class WriteHistory:
         writes, reads, known = self.journal.writes, self.journal.reads, self.known
         portion = [writes.popleft() for _ in range(min(len(writes), PORTION))]
         for revision, seconds, author in sorted(portion, key=_arrived):
-            while reads and reads[0][0] < author.arrived:
+            while (
+                reads and reads[0][0] <= author.arrived
+            ):  # the loop's time has milliseconds: one after the other may be equal
                 self._add_read(reads.popleft())
             write = known[revision] = self._recorded(revision, seconds, author)
             if self._notes is not None:
