@@ -54,6 +54,7 @@ PATHS: Final = {
     "/.well-known/openid-configuration": "the issuer of service account tokens, if that is an https URL",
     "/openid/v1/jwks": "the public keys of these tokens, under the same condition",
     "/_noxu/": "[control of the server](control.md): the calls, with their arguments",
+    "/_noxu/at/MOMENT/PATH": "`PATH` of the API as it was at [a moment of the past](control.md#the-past), for clients that read",
     "/_noxu/traces": "on loopback only: the newest [traces of writes](cli.md#noxu-explain-write)",
 }
 """Paths that are not of resources."""
@@ -67,6 +68,7 @@ PARAMETERS: Final = {
         "get, list, watch",
         "For tables: what a row has of its object, `None`, `Metadata` (the default) or `Object`.",
     ),
+    "export": ("get", "Refused: deprecated since v1.14, and no longer supported."),
     "uid": ("delete, deletecollection", "A precondition: the object has this uid. `resourceVersion` is another one."),
     "container": ("`pods/log`", "The container."),
     "sinceSeconds": ("`pods/log`", "Checked; there are no lines."),
@@ -119,6 +121,7 @@ REQUEST_HEADERS: Final = {
     "Sec-WebSocket-Version": "`13`; others are refused (400)",
     "Transfer-Encoding": "`chunked`; others are refused (501)",
     "Upgrade": "`websocket`, for a watch",
+    "Traceparent": "the trace of the request, which is kept with a write: [the log of writes](control.md#who-wrote-what-and-why)",
     "User-Agent": "the default of `fieldManager`; JSON is indented for curl, Wget and browsers",
     "X-Forwarded-For": "an address in the audit log",
     "X-Noxu-Trace": "on loopback, a [trace of the write](cli.md#noxu-explain-write)",

@@ -74,7 +74,7 @@ def test_the_paths_that_a_server_lists_are_on_the_page(server: Noxu) -> None:
 
 @pytest.mark.parametrize("path", [path for path in PATHS if "openid" not in path])
 def test_a_path_of_the_page_exists(server: Noxu, path: str) -> None:
-    names = {"GROUP": "example.com", "VERSION": "v1", "CHECK": "ping"}
+    names = {"GROUP": "example.com", "VERSION": "v1", "CHECK": "ping", "MOMENT": "now", "PATH": "version"}
     for placeholder, name in names.items():
         path = path.replace(placeholder, name)
     assert ask(server, "GET", path)[0] == 200

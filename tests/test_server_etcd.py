@@ -130,6 +130,28 @@ async def test_a_definition_and_a_namespace_can_be_used_at_the_other_server_at_o
     assert (await both.ask(1, "POST", "/apis/example.com/v1/namespaces/other/widget0s", named("a")))[0] == 404
 
 
+async def test_both_servers_show_the_past_of_what_either_has_written(both: Clients) -> None:
+    await both.define()
+    widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": {"size": 1}}
+    created = (await both.ask(0, "POST", WIDGETS, widget))[1]
+    changed = (await both.ask(1, "PUT", f"{WIDGETS}/a", {**created, "spec": {"size": 2}}))[1]
+    await both.ask(0, "DELETE", f"{DEFINITIONS}/widgets.example.com")
+    await both.gone()
+    for which in (0, 1):
+        for written, size in ((created, 1), (changed, 2)):
+            at = f"/_noxu/at/{written['metadata']['resourceVersion']}{WIDGETS}"
+            code, shown = await both.ask(which, "GET", f"{at}/a")
+            assert (code, shown["spec"]) == (200, {"size": size})
+            assert [item["spec"] for item in (await both.ask(which, "GET", at))[1]["items"]] == [{"size": size}]
+        at = changed["metadata"]["resourceVersion"]
+        code, blamed = await both.ask(which, "GET", f"/_noxu/blame?type=widgets&name=a&at={at}")
+        revisions = {line["text"].strip(): str(line["revision"]) for line in blamed["lines"]}
+        assert (revisions["size: 2"], revisions["name: a"]) == (at, created["metadata"]["resourceVersion"])
+        start = created["metadata"]["resourceVersion"]
+        code, different = await both.ask(which, "GET", f"/_noxu/diff?from={start}&to={at}&type=widgets")
+        assert [item["change"] for item in different["items"]] == ["changed"]
+
+
 async def test_only_one_of_the_writers_of_both_servers_succeeds(both: Clients) -> None:
     await both.define()
     answers = await asyncio.gather(
@@ -400,3 +422,17 @@ async def test_a_v1_definition_with_a_status_is_served_and_left_as_it_is(both: C
     assert code == 200
     assert json.dumps(served | {"metadata": 0}) == json.dumps(found | {"metadata": 0})
     assert await raw_at(both, DEFINITION) == by_hand
+
+
+# -- the log of writes -------------------------------------------------------------------------------------------------
+
+
+async def test_each_server_knows_who_wrote_through_it(both: Clients) -> None:
+    maps = "/api/v1/namespaces/default/configmaps"
+    for which, name in enumerate("ab"):
+        assert (await both.ask(which, "POST", maps, {"metadata": {"name": name}}))[0] == 201
+    for which in (0, 1):
+        code, listed = await both.ask(which, "GET", "/_noxu/log?type=configmaps&namespace=default&since=0")
+        assert code == 200, listed
+        written = [(item["name"], item["verb"], bool(item["user"])) for item in listed["items"] if item["name"] in "ab"]
+        assert written == [("a", "create", which == 0), ("b", "create", which == 1)]

@@ -46,14 +46,29 @@ def command() -> NoReturn:
     try:
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # see noxu.__main__
             signal.signal(signal.SIGINT, signal.default_int_handler)
-        if sys.stdout is None:  # it was closed, as by `noxu serve … >&-`
-            sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - until the end of the process
+        _open_closed_streams()
         if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
             sys.stdout.reconfigure(errors="surrogateescape")  # names of files have any bytes, and lines contain them
         status = main(own_process=True)
     except KeyboardInterrupt:
         status = INTERRUPTED
     garbage.end_process(status)
+
+
+def _open_closed_streams() -> None:
+    """Open standard streams that are closed, as by `noxu serve >&-`, to nowhere.
+
+    Else the next file or socket would have the number of one of them, and what is printed would go there.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # which has the lowest number that is free; no command inherits it
+    if sys.stdout is None:
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - until the end of the process
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 - until the end of the process
 
 
 def main(arguments: Sequence[str] | None = None, *, own_process: bool = False) -> int:

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pty
+import shlex
 import signal
 import socket
 import subprocess
@@ -97,6 +98,23 @@ def test_the_files_are_loaded_before_it_starts(left: Left, write: Callable[..., 
 def test_its_input_and_its_outputs_are_its_own(left: Left) -> None:
     done = left.run("--", "sh", "-c", "cat; echo problem >&2", input="what is sent")
     assert (done.stdout, done.stderr) == ("what is sent", "problem\n")
+
+
+@pytest.mark.parametrize(
+    ("closed", "numbers"), [("<&-", [0]), (">&-", [1]), ("2>&-", [2]), ("<&- >&- 2>&-", [0, 1, 2])]
+)
+def test_closed_streams_stay_closed(left: Left, closed: str, numbers: list[int]) -> None:
+    """And no socket of the server takes their place."""
+    program = (
+        "import os, sys\nclosed = []\nfor number in range(3):\n  try: os.fstat(number)\n"
+        "  except OSError: closed.append(number)\nopen(sys.argv[1], 'w').write(str(closed))\n"
+    )
+    out = left.folder.with_name("out")
+    words = shlex.join([*NOXU, "--", sys.executable, "-c", program, str(out)])
+    done = subprocess.run(["sh", "-c", f"{words} {closed}"], env=left.environment, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert out.read_text() == str(numbers)
+    left.check()
 
 
 def test_its_words_are_its_own(left: Left) -> None:

@@ -196,3 +196,40 @@ def test_moved_items_keep_what_they_have(pairs: int) -> None:
     blame.add(1, {"l": items})
     blame.add(2, {"l": items[::-1]})
     assert {line.revision for line in blame.lines()} == {1}
+
+
+maps = st.recursive(
+    st.integers(0, 3), lambda inner: st.dictionaries(st.sampled_from("abc"), inner, max_size=3), max_leaves=6
+)
+ABSENT: Final = object()
+
+
+def leaves(value: Any, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
+    """The values that are no maps, or empty ones, by their paths."""
+    if isinstance(value, dict) and value:
+        return {found: leaf for name, item in value.items() for found, leaf in leaves(item, (*path, name)).items()}
+    return {path: value}
+
+
+@settings(max_examples=100)
+@given(st.lists(st.dictionaries(st.sampled_from("abc"), maps, min_size=1, max_size=3), min_size=1, max_size=5))
+def test_a_value_has_the_revision_since_which_it_is_what_it_is(states: list[Any]) -> None:
+    blame = Blame(TYPE)
+    for revision, state in enumerate(states, 1):
+        blame.add(revision, state)
+    history = [leaves(state) for state in states]
+    expected = {}
+    for path, leaf in history[-1].items():
+        since = len(states)
+        while since > 1 and history[since - 2].get(path, ABSENT) == leaf:
+            since -= 1
+        expected[path] = since
+    above: list[str] = []
+    found = {}
+    for text, revision in blame.lines():
+        depth = (len(text) - len(text.lstrip())) // 2
+        name, _, value = text.strip().partition(":")
+        above = [*above[:depth], name]
+        if value:
+            found[tuple(above)] = revision
+    assert found == expected

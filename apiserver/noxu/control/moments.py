@@ -100,6 +100,8 @@ class Moments:
 
     async def at(self, revision: Revision) -> Moment:
         """The moment of a revision."""
+        if revision > self._store.revision:  # another server of the same etcd may have answered with it
+            await self._store.catch_up()
         newest = self._store.revision
         if revision > newest:
             raise errors.bad_request(f"revision {revision} does not exist yet: the newest is {newest}")

@@ -23,7 +23,6 @@ import json
 import os
 import shutil
 import signal
-import sys
 import threading
 import time
 import traceback
@@ -133,7 +132,7 @@ def _keep(keep: Keep, say: int, lifeline: int, mask: set[int]) -> NoReturn:
                 signal.signal(number, signal.SIG_DFL)  # the supervisor's functions are none of this process
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         os.setsid()
-        if sys.stdout is not None:
+        with contextlib.suppress(OSError):  # stderr is closed
             os.dup2(2, 1)  # the standard output is the command's, and so is the end of a pipe that it may be
         threading.Thread(target=_end_with, args=(lifeline,), name="noxu-lifeline", daemon=True).start()
         status = keep(lambda kept: os.write(say, f"{json.dumps(kept)}\n".encode()))
