@@ -140,6 +140,11 @@ class Base(NamedTuple):
     bytes: int
     compacted: Revision = 0
 
+    def state(self, key: Key) -> KeyValue | None:
+        """The state that a store begins with."""
+        event = self.collections.get(key.collection, NO_EVENTS).get(key)
+        return None if event is None else _shown(event)
+
 
 NO_BASE: Final = Base(FIRST, (), {}, 0, 0)
 

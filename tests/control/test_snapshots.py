@@ -296,6 +296,59 @@ def test_the_addresses_of_services_go_back_to_them(noxu: Noxu) -> None:
     assert noxu.create(service("c"))["spec"]["clusterIP"] != before["spec"]["clusterIP"]
 
 
+def test_a_token_is_valid_again_with_its_account(noxu: Noxu) -> None:
+    def ask(path: str, value: Object) -> Any:
+        return json.loads(Target(noxu.url).send("POST", path, json.dumps(value).encode(), {"Content-Type": JSON}).body)[
+            "status"
+        ]
+
+    def is_valid() -> bool:
+        review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
+        return bool(ask("/apis/authentication.k8s.io/v1/tokenreviews", review).get("authenticated"))
+
+    noxu.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "robot"}})
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    token = ask("/api/v1/namespaces/default/serviceaccounts/robot/token", request)["token"]
+    noxu.snapshot("base")
+    noxu.delete("serviceaccounts", "robot")
+    assert not is_valid()
+    noxu.restore("base")
+    assert is_valid()
+
+
+def test_a_list_in_pages_goes_on_with_what_it_has_begun(noxu: Noxu) -> None:
+    def page(token: str = "") -> Any:
+        query = f"limit=2{f'&continue={token}' if token else ''}"
+        path = f"/api/v1/namespaces/default/configmaps?{query}"
+        return json.loads(Target(noxu.url).send("GET", path, b"", {}).body)
+
+    noxu.snapshot("base")
+    for name in "abcd":
+        noxu.create(config_map(name))
+    first = page()
+    noxu.restore("base")
+    second = page(first["metadata"]["continue"])
+    assert [item["metadata"]["name"] for item in first["items"] + second["items"]] == ["a", "b", "c", "d"]
+    assert first["metadata"]["resourceVersion"] == second["metadata"]["resourceVersion"]
+
+
+def test_an_object_that_was_written_by_an_older_definition_is_read_by_it_again(noxu: Noxu) -> None:
+    """Its version is no longer served, and its field pruned, until the definition is restored, too."""
+    old = widgets({**version({"type": "object", "properties": {"old": {"type": "string"}}}), "name": "v1"})
+    noxu.create(old)
+    before = noxu.create({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}, "old": "kept"})
+    noxu.snapshot("base")
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"new": {"type": "string"}}}}
+    noxu.patch("customresourcedefinitions", "widgets.example.com", {"spec": {"versions": [
+        {"name": "v1", "served": True, "storage": False, "schema": schema}, {"name": "v2", "served": True, "storage": True, "schema": schema},
+    ]}})  # fmt: skip
+    noxu.patch("widgets", "a", {"new": "value"})
+    assert "old" not in noxu.get("widgets", "a")
+    assert noxu.restore("base")["changed"] == 2
+    assert bare(noxu.get("widgets", "a")) == bare(before)
+    assert Target(noxu.url).send("GET", "/apis/example.com/v2/widgets", b"", {}).status == 404
+
+
 def test_rules_apply_when_it_is_answered() -> None:
     with Noxu(authorization_modes=["RBAC"], users=["jane"]) as noxu:
         jane = noxu.users["jane"]

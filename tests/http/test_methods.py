@@ -100,6 +100,41 @@ async def test_in_random_pieces(seed: int) -> None:
     assert held == 0
 
 
+async def test_each_in_a_read_of_its_own() -> None:
+    seen, answered, held = await conversation([sent for sent, _ in REQUESTS.values()], len(REQUESTS))
+    assert seen == [expected for _, expected in REQUESTS.values()]
+    assert answered.count(b"HTTP/1.1 200 OK") == len(REQUESTS)
+    assert held == 0
+
+
+UPGRADE = b"Connection: Upgrade\r\nUpgrade: websocket\r\n"
+UNCLEAR: dict[str, bytes] = {
+    "two lengths": b"Content-Length: 4\r\nContent-Length: 5\r\n",
+    "two lengths in the other order": b"Content-Length: 5\r\nContent-Length: 4\r\n",
+    "the same length twice": b"Content-Length: 4\r\nContent-Length: 4\r\n",
+    "a length and chunks": b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n",
+    "chunks and a length": b"Transfer-Encoding: chunked\r\nContent-Length: 4\r\n",
+    "a length in a value": b"X: a\r\nY: Content-Length: 4\r\n",
+    "a length with a sign": b"Content-Length: +4\r\n",
+    "a length of two numbers": b"Content-Length: 4, 4\r\n",
+    "an upgrade": UPGRADE + b"Content-Length: 4\r\n",
+    "an expectation": b"Expect: 100-continue\r\nContent-Length: 4\r\n",
+}
+
+
+@rows("headers", UNCLEAR.values(), ids=UNCLEAR)
+async def test_a_body_in_the_read_of_its_head_is_the_one_in_the_next_read(headers: bytes) -> None:
+    head = b"POST /1" + HOST + headers + b"\r\n"
+    for body in (b"body", b"1\r\na\r\n0\r\n\r\n"):
+        whole, cut = await conversation([head + body], 1), await conversation([head, body], 1)
+        assert whole[0] == cut[0], (headers, body)
+        assert undated(whole[1]) == undated(cut[1])
+
+
+def undated(answers: bytes) -> list[bytes]:
+    return [line for line in answers.split(b"\r\n") if not line.startswith(b"Date:")]
+
+
 @pytest.mark.parametrize("name", ["a write", "a large body", "chunks"])
 async def test_after_a_body_that_nobody_has_read(name: str) -> None:
     """The client learns of the answer before its body was read, and goes on."""

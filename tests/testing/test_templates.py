@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,13 +15,15 @@ from typing import Any
 import pytest
 
 from noxu import LoadError, Noxu, StartError
+from noxu.control import kept_templates
 from noxu.control import templates as control_templates
 from noxu.control.templates import Template
 from noxu.testing import sources, templates
 from noxu.testing.sources import Source, digest_of
 from tests.clocks import ManualClock
-from tests.testing.widgets import DEFINITION, widget
+from tests.testing.widgets import DEFINITION, size, widget
 
+ROOT = Path(__file__).parents[2]
 OBJECT: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
 TEXT = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 
@@ -217,3 +222,86 @@ def test_linked_directories_are_read_each_time(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "all" / "linked").symlink_to(tmp_path / "other")
     assert len(digest_of([tmp_path / "all"])) == 32
     assert sources._known == {}
+
+
+# -- later processes
+
+
+def test_a_later_process_does_not_read_the_manifests_again(
+    made: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(kept_templates, "MIN_BYTES", 0)
+    manifests: list[Source] = [DEFINITION, widget("a")]
+    with Noxu(manifests=manifests) as noxu:
+        uid = noxu.get("widgets", "a")["metadata"]["uid"]
+    assert made == [0, 2]
+    monkeypatch.setattr(templates, "_kept", type(templates._kept)())  # as in another process
+    monkeypatch.setattr(sources, "documents", None)
+    for _ in range(2):
+        with Noxu(manifests=manifests) as noxu:
+            assert size(noxu.get("widgets", "a")) == 1
+            assert noxu.get("widgets", "a")["metadata"]["uid"] != uid
+    assert made == [0, 2]
+
+
+def test_without_the_cache_nothing_is_kept(made: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(kept_templates, "MIN_BYTES", 0)
+    monkeypatch.setattr(sources, "uses_cache", False)
+    with Noxu(manifests=[DEFINITION]):
+        pass
+    assert made == [0, 1]
+    assert not any(tmp_path.iterdir())
+
+
+# -- many tests
+
+
+SUITE = """
+import pytest
+
+WIDGET = {"apiVersion": "example.com/v1", "kind": "Widget", "spec": {"size": 2}}
+CRD = "customresourcedefinitions"
+
+
+@pytest.mark.noxu("widgets.yaml")
+@pytest.mark.parametrize("n", range(40))
+def test_its_name_is_everywhere_and_no_other(n, noxu):
+    name = f"of-{n}"
+    noxu.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    noxu.create({**WIDGET, "metadata": {"name": name, "namespace": name}})
+    noxu.patch("widgets", "shared", {"metadata": {"labels": {"by": name}}, "spec": {"size": 3}})
+    noxu.patch(CRD, "widgets.example.com", {"metadata": {"labels": {"by": name}}})
+    crd = noxu.get(CRD, "widgets.example.com")
+    group = {**crd["spec"], "group": f"{name}.example.com"}
+    noxu.create({**crd, "metadata": {"name": f"widgets.{name}.example.com"}, "spec": group, "status": None})
+    seen = [
+        {each["metadata"]["name"] for each in noxu.list("namespaces")},
+        {each["metadata"].get("namespace") for each in noxu.list("widgets.example.com")},
+        {each["metadata"].get("labels", {}).get("by", "") for each in noxu.list("widgets.example.com")},
+        {each["metadata"]["name"] for each in noxu.list(CRD)},
+    ]
+    assert [sorted(text for text in texts if "of-" in text) for texts in seen] == [
+        [name], [name], [name], [f"widgets.{name}.example.com"],
+    ]
+    if n % 2:
+        noxu.delete(CRD, "widgets.example.com")
+"""
+
+
+@pytest.mark.slow
+def test_tests_of_two_workers_see_nothing_of_each_other(tmp_path: Path) -> None:
+    shared = widget("shared", size=1)
+    (tmp_path / "widgets.yaml").write_text(f"{DEFINITION}\n---\n{json.dumps(shared)}\n")
+    (tmp_path / "test_suite.py").write_text(SUITE)
+    plugins = ["-p", "xdist", "-p", "noxu.testing.plugin", "-p", "no:cacheprovider"]
+    environment = {
+        **os.environ,
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "PYTHONPATH": os.pathsep.join(str(ROOT / part) for part in ("apiserver", "storage")),
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+    }
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", *plugins, "test_suite.py"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert "40 passed" in done.stdout, done.stdout + done.stderr

@@ -27,7 +27,7 @@ from noxu.api import codec, errors
 from noxu.api.errors import ApiError
 from noxu.control.arguments import TEXT, Argument, refused
 from noxu.control.calls import ControlCall, ControlRoute, Created
-from noxu.control.differences import Changes, changed_definitions, counted
+from noxu.control.differences import DEFINITIONS, Changes, changed_definitions, counted
 from noxu.control.running import Control
 from noxu.control_plane import ControlPlane
 from noxu.controllers import leader_election
@@ -172,11 +172,13 @@ class Snapshots:
             await store.catch_up()
             await changes.follow()
             writes[:] = changes.writes()
-            refusing[:] = await offload(sum(len(write.value or b"") for write in writes), self._changed, writes)
+            definitions = [write for write in writes if write.key.collection == DEFINITIONS]
+            refusing[:] = await offload(
+                sum(len(write.value or b"") for write in definitions), self._changed, definitions
+            )
             for versions in refusing:
-                versions.terminating = (
-                    True  # until its controller has seen what follows: no object of another schema is stored
-                )
+                # until its controller has seen what follows: no object is stored that the restored definition does not know
+                versions.terminating = True
             return [*writes, *self._moved(pin, release=release)]
 
         await changes.follow()  # nearly all of it while others still write

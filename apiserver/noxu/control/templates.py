@@ -23,10 +23,11 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from noxu.clock import SYSTEM_CLOCK, Clock
 from noxu.config import Config, StartError
@@ -39,12 +40,12 @@ from noxu.identifiers import SYSTEM_IDENTIFIERS, Identifiers
 from noxu.kinds.core import SERVICE_ACCOUNT_TOKEN
 from noxu.manifests import served_files
 from noxu.manifests.documents import Document
-from noxu.registry.cache import Collection
+from noxu.registry.cache import Collection as CachedCollection
 from noxu.registry.resource import Versions
 from noxu.registry.served_resources import ServedResources
 from noxu.registry.stored_object import StoredObject, key_of
 from noxu_storage.memory import Base, MemoryStore
-from noxu_storage.types import Key, Revision
+from noxu_storage.types import Key
 
 if TYPE_CHECKING:
     from noxu.webhook.client import Caller
@@ -75,19 +76,23 @@ def is_possible(config: Config, clock: Clock = SYSTEM_CLOCK, identifiers: Identi
     return is_system and in_memory and not reads_files and not config.annotate_invalid and elected(config) is None
 
 
+Period: TypeAlias = tuple[datetime, datetime]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Template:
     """Immutable but for what is compiled later. It may be used in any thread, for any number of servers.
 
-    `plane` has ended. `base` is what it has stored; `own` are the revisions of those objects that are about a server, unless
-    a manifest has changed them. `due`: for each controller, when it reconciles keys again, in seconds after the start.
+    `plane` has ended. `base` is what it has stored; `own` are the keys of those objects that are about a server, unless
+    a manifest has changed them. `periods` are those in which objects have their times. `due`: for each controller, when it reconciles keys again, in seconds after the start.
     """
 
     config: Config
     plane: ControlPlane
     base: Base
-    collections: Sequence[Collection]
-    own: Mapping[Key, Revision]
+    collections: Sequence[CachedCollection]
+    own: frozenset[Key]
+    periods: Sequence[Period]
     due: Sequence[Mapping[Any, float]]
 
     def begin(self, config: Config, seams: Seams) -> ControlPlane:
@@ -116,7 +121,7 @@ class Template:
         values: dict[Key, bytes] = {}
         for first in plane.bootstrap.own_objects():
             key = first.stored_key
-            if self.base.collections[key.collection][key].revision == self.own.get(key):
+            if key in self.own:
                 values[key] = first.filled(new_uid(), now)
         namespaces = resource_of(plane.served_resources, "", "namespaces")
         for name in SYSTEM_NAMESPACES:
@@ -146,41 +151,82 @@ async def make(
     `caller` calls webhooks, as in `Seams`. `parent` is a template without manifests to begin with. Raises StartError: objects
     are refused, unless the configuration keeps going without them, or controllers fail.
     """
-    loads = list(documents)
-    while (made := await _made(shared(config), loads, caller, parent, keep_going=config.keep_going)) is None:
-        pass  # a controller has written something while the others ended, such as a lease: again
+    keeps_going, config, loads = config.keep_going, shared(config), list(documents)
+
+    def begin() -> ControlPlane:
+        seams = _seams(config, caller)
+        return assemble(config, MemoryStore(), seams) if parent is None else parent.begin(config, seams)
+
+    async def load(plane: ControlPlane) -> None:
+        loaded = await served_files.load(plane, config, loads, None)
+        if not keeps_going:
+            served_files.check_loaded(config, loaded.errors)
+
+    return await _made(config, begin, load if loads else None, None, () if parent is None else parent.periods)
+
+
+class KeptObjects(NamedTuple):
+    """What a template has stored. `own` are the objects that are about a server; `defined` are the definitions in their order."""
+
+    base: Base
+    own: Collection[Key]
+    defined: Sequence[str]
+
+
+async def make_of(kept: KeptObjects, config: Config, caller: Caller | None = None) -> Template:
+    """A template of objects that an earlier one has stored. Raises StartError."""
+    config = shared(config)
+    seams = _seams(config, caller)
+    made = await _made(config, lambda: assemble(config, MemoryStore(kept.base), seams), None, kept.own, ())
+    served_resources = made.plane.served_resources
+    if {*kept.defined} == served_resources.current.defined.keys():
+        served_resources.current = served_resources.current.in_order(kept.defined)  # nothing uses the plane any more
     return made
 
 
+def _seams(config: Config, caller: Caller | None) -> Seams:
+    """Those of no server: see `own_objects`."""
+    return Seams(caller=caller, facts=Facts(1, socket.gethostname(), "template", services=config.services))
+
+
 async def _made(
-    config: Config, documents: Sequence[Document], caller: Caller | None, parent: Template | None, *, keep_going: bool
-) -> Template | None:
-    facts = Facts(1, socket.gethostname(), "template", services=config.services)
-    seams = Seams(caller=caller, facts=facts)
-    plane = assemble(config, MemoryStore(), seams) if parent is None else parent.begin(config, seams)
-    store = plane.store
-    assert isinstance(store, MemoryStore)
-    async with running(plane):
-        own = {}
-        for first in plane.bootstrap.own_objects():
-            state = await store.get(first.stored_key)
-            own[first.stored_key] = 0 if state is None else state.revision
-        if documents:
-            loaded = await served_files.load(plane, config, documents, None)
-            if not keep_going:
-                served_files.check_loaded(config, loaded.errors)
-        await _idle(plane)
-        base, due = store.base(), [controller.due for controller in plane.all_controllers]
-    if store.revision != base.revision:
-        return None
+    config: Config,
+    begin: Callable[[], ControlPlane],
+    load: Callable[[ControlPlane], Awaitable[None]] | None,
+    own: Collection[Key] | None,
+    earlier: Sequence[Period],
+) -> Template:
+    """`own` None: the objects about a server that `load` leaves alone. `earlier` are the periods of a parent."""
+    began = SYSTEM_CLOCK.now()
+    while True:
+        plane = begin()
+        store = plane.store
+        assert isinstance(store, MemoryStore)
+        async with running(plane):
+            about_server = [first.stored_key for first in plane.bootstrap.own_objects()]
+            before = [await store.get(key) for key in about_server]
+            if load is not None:
+                await load(plane)
+            await _idle(plane)
+            base, due = store.base(), [controller.due for controller in plane.all_controllers]
+        if store.revision == base.revision:
+            break  # else a controller has written something while the others ended, such as a lease
+    if own is None:
+        own = {state.key for state in before if state is not None and base.state(state.key) == state}
+    periods = *earlier, (began, SYSTEM_CLOCK.now())
+    return Template(config, plane, base, _frozen(plane), frozenset(own), periods, due)
+
+
+def _frozen(plane: ControlPlane) -> Sequence[CachedCollection]:
+    """The collections of a control plane that has ended. From here on other threads use them, and its definitions."""
     for versions in plane.served_resources.current.defined.values():
-        versions.is_shared = True  # from here on other threads use them
+        versions.is_shared = True
     collections = list(plane.cache.collections.values())
     for collection in collections:
         collection.forget_recent()
         for entry in collection.entries.values():
             entry.decoded = None
-    return Template(config, plane, base, collections, own, due)
+    return collections
 
 
 async def _idle(plane: ControlPlane) -> None:

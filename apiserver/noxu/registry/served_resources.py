@@ -155,6 +155,11 @@ class ServedResources:
                     new.by_path[path] = resource  # of the new dict, before it is shared
         return new
 
+    def in_order(self, names: Iterable[str]) -> ServedResources:
+        """The same served resources, with those of definitions in the order of their names in a list of all."""
+        defined = {name: self.defined[name] for name in names}
+        return self._with(defined, _paths_of(defined.values()).served)
+
     def _with(self, defined: Mapping[str, Versions], custom: Mapping[Path, Resource]) -> ServedResources:
         return ServedResources(
             self._builtins, defined, self.elsewhere, self._disabled, built_in=self._built_in, custom=custom

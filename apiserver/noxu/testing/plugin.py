@@ -61,6 +61,7 @@ import_as_installed()
 from typing import NamedTuple  # noqa: E402 - not rewritten
 
 from noxu.features import listed_names, meant  # noqa: E402
+from noxu.testing import sources  # noqa: E402
 from noxu.testing.sources import Source, names, path_of, several  # noqa: E402
 
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ OPTIONS: Final = (
         "string",
         "rollback: what a test changes in noxu_class, noxu_module and noxu_session is undone at its end; server (default): it remains",
     ),
+    Option("no_cache", "bool", "Noxu keeps nothing of manifests in the user's cache for later runs"),
     Option("requests", "string", "the number of requests in the report of a failed test (default: 10; 0: none)"),
 )
 SHOWN_REQUESTS: Final = 10
@@ -138,6 +140,7 @@ def pytest_configure(config: pytest.Config) -> None:
     _check_names(config)
     _refuse_missing(_option(config, "manifests") or (), "noxu_manifests", Path())
     _check_options(config)
+    sources.uses_cache = not _option(config, "no_cache")
     if _option(config, "isolation") == "rollback":
         config.pluginmanager.register(_late(ISOLATION).Isolation(), "noxu_isolation")
 

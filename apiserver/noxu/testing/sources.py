@@ -73,6 +73,9 @@ def _text(source: object) -> bytes:
     return textwrap.dedent(str(source)).encode()
 
 
+uses_cache = True
+"""Whether what is made of sources may be kept in the user's cache, for later processes."""
+
 # -- what distinguishes them -------------------------------------------------------------------------------------------
 
 

@@ -14,11 +14,12 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from noxu.clock import Clock
+from noxu.clock import SYSTEM_CLOCK, Clock
 from noxu.config import Config
-from noxu.control import templates
-from noxu.control.templates import Template
+from noxu.control import kept_templates, templates
+from noxu.control.templates import KeptObjects, Template
 from noxu.http.webhooks import WebhookClient
+from noxu.manifests.manifest_cache import Cache, user_directory
 from noxu.testing import sources
 from noxu.testing.sources import Source
 
@@ -41,18 +42,20 @@ _being_made: dict[_Name, Future[None]] = {}  # with the lock
 class Beginning(NamedTuple):
     """What a server begins with: a template, and the documents that it loads then.
 
-    `name` is that of the template which has these documents, None if there can be none.
+    `name` is that of the template which has these documents, None if there can be none. `kept` is what such a template of
+    an earlier process has stored: the documents are not read then.
     """
 
     name: _Name | None
     template: Template | None
     documents: Sequence[Document]
+    kept: KeptObjects | None = None
 
     async def completed(self) -> Beginning:
         """With the template, which is made if it is not there yet. Raises StartError."""
         if self.name is None or self.template is not None:
             return self
-        template = await _template(self.name, self.documents)
+        template = await _template(self.name, self.documents, self.kept)
         if templates.has_tokens(template):  # they have to be made by each server
             return self._replace(template=await _template((self.name[0], NOTHING), ()))
         return self._replace(template=template, documents=())
@@ -68,9 +71,15 @@ def beginning(config: Config, clock: Clock, given: Sequence[Source]) -> Beginnin
         digest = sources.digest_of(given) if given else NOTHING
         if digest:
             name = templates.shared(config), digest
-            if (kept := _find(name)) is not None and not templates.has_tokens(kept):
-                return Beginning(name, kept, ())
+            if (found := _find(name)) is not None and not templates.has_tokens(found):
+                return Beginning(name, found, ())
+            if given and (kept := kept_templates.find(_cache(), digest, config, SYSTEM_CLOCK.now())) is not None:
+                return Beginning(name, None, (), kept)
     return Beginning(name, None, sources.documents(*given))
+
+
+def _cache() -> Cache:
+    return Cache(user_directory() if sources.uses_cache else None)
 
 
 def _find(name: _Name) -> Template | None:
@@ -80,9 +89,9 @@ def _find(name: _Name) -> Template | None:
         return kept
 
 
-async def _template(name: _Name, documents: Sequence[Document]) -> Template:
+async def _template(name: _Name, documents: Sequence[Document], kept: KeptObjects | None = None) -> Template:
     """A template, made by one of those who ask for it at the same time. Raises StartError."""
-    while (kept := _find(name)) is None:
+    while (found := _find(name)) is None:
         with _lock:
             made = _being_made.get(name)
             if made is None:
@@ -91,23 +100,28 @@ async def _template(name: _Name, documents: Sequence[Document]) -> Template:
             await asyncio.shield(asyncio.wrap_future(made))  # if that fails, this one tries, for errors of its own
             continue
         try:
-            kept = await _make(name, documents)
-            _keep(name, kept)
+            found = await _make(name, documents, kept)
+            _keep(name, found)
         finally:
             with _lock:
                 del _being_made[name]
             own.set_result(None)
-    return kept
+    return found
 
 
-async def _make(name: _Name, documents: Sequence[Document]) -> Template:
+async def _make(name: _Name, documents: Sequence[Document], kept: KeptObjects | None) -> Template:
     """Raises StartError."""
-    caller = WebhookClient({})
+    (config, digest), caller = name, WebhookClient({})
     try:
-        parent = await _template((name[0], NOTHING), ()) if documents else None
-        return await templates.make(name[0], documents, caller, parent)
+        if kept is not None:
+            return await templates.make_of(kept, config, caller)
+        parent = await _template((config, NOTHING), ()) if documents else None
+        template = await templates.make(config, documents, caller, parent)
     finally:
         await caller.close()
+    if not templates.has_tokens(template):
+        await asyncio.to_thread(kept_templates.keep, _cache(), digest, template)
+    return template
 
 
 def _keep(name: _Name, template: Template) -> None:
