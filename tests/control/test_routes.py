@@ -50,9 +50,9 @@ def test_a_path_has_a_route(method: str, path: str, pattern: str, values: Object
     "path, meant",
     [
         ("/_noxu/thing", "; did you mean /_noxu/things?"),
-        ("/_noxu/things/a/b", ""),
-        ("/_noxu/things//parts/b", ""),
-        ("/_noxu//", ""),
+        ("/_noxu/things/a/b", "; did you mean /_noxu/things?"),
+        ("/_noxu/things//parts/b", "; did you mean /_noxu/things/{thing}/parts/{part}?"),
+        ("/_noxu//", "; did you mean /_noxu/?"),
         ("/_noxu/zzzzzzzzzzzzzzzz/zzzzzzzzzzzzzzz/zzzzzzzzzzzz/zzzzzz", ""),
     ],
 )
