@@ -172,7 +172,7 @@ def _data(command: argparse.ArgumentParser, default: str) -> None:
 
 
 def _time(command: argparse.ArgumentParser) -> None:
-    group = command.add_argument_group("time", "The time that objects have: see docs/tester.md.")
+    group = command.add_argument_group("time", "The time that objects have: see docs/control.md.")
     group.add_argument(
         "--clock",
         default="",
@@ -234,6 +234,12 @@ def _behaviour(command: argparse.ArgumentParser) -> None:
         default=MAX_TENANTS,
         metavar="N",
         help="the number of tenants that the server may have: see docs/tenants.md (default: %(default)s)",
+    )
+    group.add_argument(
+        "--tenant-ports",
+        type=values.ports,
+        metavar="FIRST-LAST",
+        help="the ports of tenants, for a container that publishes some (default: any that is free)",
     )
     values.feature_gates(group)
     group.add_argument(
@@ -331,6 +337,7 @@ def complete_serve(options: argparse.Namespace) -> None:
         requests=_request_limits(options),
         listen=tuple(options.listen),
         max_tenants=options.max_tenants,
+        tenant_ports=options.tenant_ports,
         exit_with_parent=options.exit_with_parent,
         cluster_signing_cert_file=options.cluster_signing_cert_file,
         cluster_signing_key_file=options.cluster_signing_key_file,
