@@ -274,6 +274,11 @@ class Server:
             self.app.observe(observer, observer.sink)
         return self._activity
 
+    def end_watches(self) -> None:
+        """End all watches now, as a server does that restarts."""
+        if self._http.made is not None:
+            self._http.made.end_watches()
+
     def hit_requests(self, armed: Armed | None) -> None:
         """Let the rules of faults hit requests and open watches from now on; None: there are none."""
         before, self._faults = self._faults, None
