@@ -174,7 +174,9 @@ class Server:
         configured.check_controllers(self.config)
         if self.parent is not None:  # its socket needs a file
             self._closing.enter_context(self.parent.clients.connections.reserved(1))
-        self.listeners = self._closing.enter_context(listeners.opened(self.config))
+        self.listeners = self._closing.enter_context(
+            listeners.opened(self.config, None if self.parent is None else self.config.tenant_ports)
+        )
         self.config = configured.protected(self.config, on_loopback=self.listeners.on_loopback)
         configured.check_names(self.config)
         after, self._after = self._after, None
