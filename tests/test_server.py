@@ -18,6 +18,7 @@ import aiohttp
 import pytest
 
 from noxu.config import COMPACT_EVERY, Config, StartError, TlsOptions
+from noxu.control.retention import Retention
 from noxu.controllers import controller as engine
 from noxu.garbage import OF_A_SERVER
 from noxu.http.limits import Limits
@@ -83,9 +84,9 @@ async def ready(served: Served) -> bool:
 class Compacting:
     """A store that is compacted, and the clock of its compaction."""
 
-    def __init__(self) -> None:
+    def __init__(self, retention: Retention | None = None) -> None:
         self.store, self.clock, self.key = MemoryStore(), ManualClock(), Key("c", "", "k")
-        self.task = asyncio.create_task(compact_periodically(self.store, self.clock))
+        self.task = asyncio.create_task(compact_periodically(self.store, self.clock, retention))
 
     async def write(self) -> Revision:
         found = await self.store.get(self.key)
@@ -114,6 +115,19 @@ async def test_history_is_removed_after_one_to_two_intervals(compacting: Compact
     assert await compacting.interval() == first
     assert await compacting.interval() == second
     assert await compacting.interval() == second, "nothing new to remove"
+
+
+async def test_a_longer_history_is_removed_later() -> None:
+    """After two to three intervals, for a history of two."""
+    compacting = Compacting(Retention(2 * COMPACT_EVERY))
+    await loop_turns()
+    first = await compacting.write()
+    assert await compacting.interval() < first
+    second = await compacting.write()
+    assert await compacting.interval() < first
+    assert await compacting.interval() == first
+    assert await compacting.interval() == second
+    compacting.task.cancel()
 
 
 async def test_compaction_continues_after_a_failure(

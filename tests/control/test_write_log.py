@@ -11,7 +11,7 @@ import pytest
 
 from noxu.control import write_log
 from noxu.control.history import WriteHistory
-from noxu.control.write_log import Selected, entry, newest, why
+from noxu.control.write_log import Searching, Selected, entry, newest, why
 from noxu.registry.authors import Author, Journal, WatchScope
 from noxu.testing.handle import MakeNoxu, Noxu
 from noxu_storage.memory import MemoryStore
@@ -158,6 +158,17 @@ async def test_many_causes_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     found = await why(store, history, write)
     assert [cause.get("revision") for cause in found] == [7, 5, None]
     assert found[-1] == {"how": "more", "number": 3}
+
+
+@rows("room, revisions, is_over", [(6, [7, 5, 4, 3, 2], False), (4, [7, 5, 4], True), (0, [], True)])
+async def test_causes_are_looked_for_in_so_many_revisions(room: int, revisions: Sequence[int], is_over: bool) -> None:
+    store = await filled(MemoryStore())
+    history = await recorded(store, (8, watching((WIDGETS, 1, 7))))
+    write = await history.of(8)
+    assert write is not None
+    searching = Searching(room + (room == 6))
+    found = [cause["revision"] for cause in await why(store, history, write, searching)]
+    assert (found, searching.is_over) == (revisions, is_over)
 
 
 @rows(

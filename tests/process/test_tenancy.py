@@ -348,6 +348,21 @@ async def test_without_a_socket_nothing_is_left(number: int, text: str, monkeypa
         assert (open_files(), parent.clients.connections.limit) == (files, limit)
 
 
+async def test_tenants_have_the_ports_that_the_server_gives_them() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as used:
+        port = used.getsockname()[1]
+        async with Server(dataclasses.replace(PLAIN, tenant_ports=range(port, port + 1))) as parent:
+            with pytest.raises(StartError, match=f"no port of --tenant-ports {port}-{port} is free: delete tenants"):
+                await parent.tenant().__aenter__()
+            used.close()
+            async with parent.tenant() as tenant:
+                assert tenant.listeners.port == port
+                with pytest.raises(StartError, match="no port of --tenant-ports"):
+                    await parent.tenant().__aenter__()
+            async with parent.tenant() as tenant:
+                assert tenant.listeners.port == port
+
+
 # -- how it stops
 
 

@@ -40,6 +40,22 @@ def test_why_it_was_written(noxu: Noxu) -> None:
     assert cause.revision == int(shown["metadata"]["resourceVersion"])
 
 
+def test_why_it_was_written_of_a_watch(noxu: Noxu) -> None:
+    """The handle watches, and writes when it has seen what another user has written."""
+    jane = noxu.user("jane")
+    with noxu.watch("configmaps", namespace="default", labels="role=cause") as events:
+        jane.create(config_map("other"))
+        caused = jane.create({**config_map("cause"), "metadata": {"name": "cause", "labels": {"role": "cause"}}})
+        while next(events).object["metadata"]["name"] != "cause":
+            pass
+        noxu.create(config_map("effect"))
+        jane.patch("configmaps", "cause", {"data": {"k": "later"}})
+    [write] = noxu.log("configmaps", "effect", why=True)
+    watched = [cause for cause in write.why if cause.how == "watch"]
+    assert [(cause.name, cause.event) for cause in watched] == [("cause", "ADDED")]
+    assert watched[0].revision == int(caused["metadata"]["resourceVersion"])
+
+
 async def test_in_a_coroutine(noxu: Noxu) -> None:
     await noxu.create(config_map("a"))
     [write] = await noxu.log("configmaps", "a")

@@ -71,7 +71,12 @@ def add_clock(command: argparse.ArgumentParser) -> None:
     )
     listed = "; ".join(f"{action} {value}".strip() for action, value in CLOCK_ACTIONS.items())
     command.add_argument(
-        "action", nargs="?", default="show", choices=tuple(CLOCK_ACTIONS), help=f"{listed} (default: show)"
+        "action",
+        nargs="?",
+        default="show",
+        choices=tuple(CLOCK_ACTIONS),
+        metavar="ACTION",
+        help=f"{listed} (default: show)",
     )
     command.add_argument(
         "value",

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from noxu.control.retention import Retention
     from noxu.control.templates import Template
     from noxu.control_plane import ControlPlane
+    from noxu.crd.known_definitions import KnownDefinitions
     from noxu.manifests.documents import Document, Read
     from noxu.manifests.watch import FileWatch
     from noxu.registry.access import User
@@ -66,6 +67,8 @@ class Running(Protocol):
     """The documents that it was started with; None: those of its files."""
     read: Read | None
     """How those are read; None: from the files."""
+    definitions: KnownDefinitions | None
+    """What is known of the definitions in them."""
     template: Template | None
     """What it has begun with."""
     caller: Caller
@@ -79,6 +82,9 @@ class Running(Protocol):
 
     def activity(self) -> Activity:
         """What the clients do; it is observed from the first call on."""
+
+    def end_watches(self) -> None:
+        """End all watches now, as a server does that restarts."""
 
     def hit_requests(self, armed: Armed | None) -> None:
         """Let the rules of faults hit requests from now on; None: there are none."""

@@ -48,6 +48,7 @@ from noxu_storage.memory import Base, MemoryStore
 from noxu_storage.types import Key
 
 if TYPE_CHECKING:
+    from noxu.crd.known_definitions import KnownDefinitions
     from noxu.webhook.client import Caller
 
 IDLE_WITHIN: Final = 30.0
@@ -144,11 +145,16 @@ class Template:
 
 
 async def make(
-    config: Config, documents: Iterable[Document], caller: Caller | None = None, parent: Template | None = None
+    config: Config,
+    documents: Iterable[Document],
+    caller: Caller | None = None,
+    parent: Template | None = None,
+    definitions: KnownDefinitions | None = None,
 ) -> Template:
     """Load the manifests for servers with this configuration.
 
-    `caller` calls webhooks, as in `Seams`. `parent` is a template without manifests to begin with. Raises StartError: objects
+    `caller` calls webhooks, as in `Seams`. `parent` is a template without manifests to begin with. `definitions`: what is known
+    of the definitions in the documents, which saves nearly half of the time of large ones. Raises StartError: objects
     are refused, unless the configuration keeps going without them, or controllers fail.
     """
     keeps_going, config, loads = config.keep_going, shared(config), list(documents)
@@ -158,7 +164,7 @@ async def make(
         return assemble(config, MemoryStore(), seams) if parent is None else parent.begin(config, seams)
 
     async def load(plane: ControlPlane) -> None:
-        loaded = await served_files.load(plane, config, loads, None)
+        loaded = await served_files.load(plane, config, loads, definitions)
         if not keeps_going:
             served_files.check_loaded(config, loaded.errors)
 

@@ -280,7 +280,8 @@ class Tenants:
     async def _make(self, config: Config, given: Sequence[Document]) -> Template:
         """Raises StartError."""
         empty = await self._template(()) if given else None
-        return await templates.make(config, given, self._control.server.caller, empty)
+        server = self._control.server
+        return await templates.make(config, given, server.caller, empty, server.definitions)
 
     async def _live(self, tenant: Tenant, beginning: TenantBeginning, started: asyncio.Future[None]) -> None:
         """The life of a tenant. `started` is done when it runs, or has failed to start."""

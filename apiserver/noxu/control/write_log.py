@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from noxu.api import codec, errors
@@ -40,8 +41,9 @@ from noxu_storage.types import EVERYTHING, Compacted, Event, Key, Prefix, Revisi
 DEFAULT_LIMIT: Final = 100
 MAX_LIMIT: Final = 5_000
 FIRST_SPAN: Final = 1_000  # revisions
-PORTION: Final = 1_000  # events that are looked at before other tasks run: about 1 ms
-MAX_SEARCHED: Final = 20_000  # events in which causes are looked for
+PORTION: Final = 250  # events that are looked at before other tasks run: 1 ms, some more if watches have selectors
+ENTRIES: Final = 20  # entries that are made before other tasks run
+MAX_SEARCHED: Final = 200_000  # revisions in which causes are looked for, of all writes of an answer together
 
 
 class Selected(NamedTuple):
@@ -174,15 +176,33 @@ def described(what: Key | WatchScope) -> Object:
 # -- causes ------------------------------------------------------------------------------------------------------------
 
 
-async def why(store: Store, history: WriteHistory, write: RecordedWrite) -> list[Object]:
-    """The causes of a write, the newest first; the last one counts those that are left out. Raises StoreError."""
+@dataclass
+class Searching:
+    """How many events may still be looked at for causes."""
+
+    left: int = MAX_SEARCHED
+
+    @property
+    def is_over(self) -> bool:
+        return self.left <= 0
+
+
+async def why(
+    store: Store, history: WriteHistory, write: RecordedWrite, searching: Searching | None = None
+) -> list[Object]:
+    """The causes of a write, the newest first; the last one counts those that are left out. Raises StoreError.
+
+    Events for which `searching` has no room are left out, the oldest ones first.
+    """
+    searching = searching or Searching()
     previous = await history.of(write.previous) if write.previous else None
     shown = spans(write, previous)
     events: list[Happened] = []
     selected: set[tuple[WatchScope, Revision]] = set()
     if shown:
         upto = max(span.upto for span in shown)
-        after = max(min(span.after for span in shown), store.compacted, upto - MAX_SEARCHED)
+        after = max(min(span.after for span in shown), store.compacted, upto - searching.left)
+        searching.left -= upto - after
         scopes = {span.scope for span in shown}
         async for event in events_between(store, _common(scopes), after, upto):
             happened = Happened(event.revision, event.key, kind_of(event))
@@ -261,23 +281,28 @@ async def log(plane: ControlPlane, history: WriteHistory | None, query: Object) 
     if query["why"] and history is None:
         raise errors.bad_request("why: this server keeps no history of who wrote: start it without --history off")
     found = await newest(plane.store, selected)
-    items = []
-    for number, event in enumerate(found.events, 1):
+    items: list[Object] = []
+    searching = Searching()
+    for event in reversed(found.events):  # the newest first: they have causes, if not all can have some
         write = None if history is None else await history.of(event.revision)
         item = await entry(event, write)
         if query["why"] and history is not None:
-            item["why"] = [] if write is None else await why(plane.store, history, write)
+            item["why"] = [] if write is None else await why(plane.store, history, write, searching)
         items.append(item)
-        if not number % 20:
+        if not len(items) % ENTRIES:
             await asyncio.sleep(0)
-    listed: Object = {"items": items, "revision": plane.store.revision, "first": plane.store.compacted}
-    if note := _note(found, selected, plane.store, history):
+    listed: Object = {"items": items[::-1], "revision": plane.store.revision, "first": plane.store.compacted}
+    if note := _note(found, selected, plane.store, history, searching):
         listed["note"] = note
     return listed
 
 
-def _note(found: NewestWrites, selected: Selected, store: Store, history: WriteHistory | None) -> str:
+def _note(
+    found: NewestWrites, selected: Selected, store: Store, history: WriteHistory | None, searching: Searching
+) -> str:
     """What is left out, and how it is had; "" for nothing."""
+    if searching.is_over:
+        return f"causes are looked for in {MAX_SEARCHED} revisions, and the oldest are left out: select fewer writes"
     if not found.is_complete:
         return f"only the newest {selected.limit} writes are listed: a larger limit, up to {MAX_LIMIT}, or a later `since` lists others"
     if selected.after < store.compacted and selected.after:

@@ -174,7 +174,9 @@ class Server:
         configured.check_controllers(self.config)
         if self.parent is not None:  # its socket needs a file
             self._closing.enter_context(self.parent.clients.connections.reserved(1))
-        self.listeners = self._closing.enter_context(listeners.opened(self.config))
+        self.listeners = self._closing.enter_context(
+            listeners.opened(self.config, None if self.parent is None else self.config.tenant_ports)
+        )
         self.config = configured.protected(self.config, on_loopback=self.listeners.on_loopback)
         configured.check_names(self.config)
         after, self._after = self._after, None
@@ -271,6 +273,11 @@ class Server:
             self._activity = observer = ClientActivity(self.app, asyncio.get_running_loop().time())
             self.app.observe(observer, observer.sink)
         return self._activity
+
+    def end_watches(self) -> None:
+        """End all watches now, as a server does that restarts."""
+        if self._http.made is not None:
+            self._http.made.end_watches()
 
     def hit_requests(self, armed: Armed | None) -> None:
         """Let the rules of faults hit requests and open watches from now on; None: there are none."""
