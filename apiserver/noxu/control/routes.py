@@ -55,7 +55,7 @@ def find(method: str, path: str, routes: Sequence[ControlRoute] = ROUTES) -> Fou
     }
     if not there:
         paths = sorted({route.path for route in routes})
-        message = f"{path} is no path of Noxu, which has {', '.join(paths)}{meant(path, paths)}"
+        message = f"{path} is no path of Noxu{meant(path, paths)} (GET {ROOT} describes {', '.join(paths)})"
         raise ApiError(404, message, "NotFound", {})
     if method not in there:
         raise NotAllowed(path, method, sorted(there))

@@ -162,8 +162,12 @@ class Documents:
                 document = groups.aggregated(served_resources, core=core)
                 return responses.encode(document, accepted), groups.etag(document)
 
-            # into the dict of these resources, also if there are newer ones by now
-            documents[key] = await offload(_weight(served_resources), make)
+            # of these resources, also if there are newer ones by now
+            made: tuple[bytes, str] | None = served_resources.documents.get(key)
+            if made is None:
+                made = await offload(_weight(served_resources), make)
+                served_resources.documents.add(key, made, len(made[0]))
+            documents[key] = made
         return documents[key]
 
     # -- OpenAPI
