@@ -23,7 +23,7 @@ from noxu.api.errors import ApiError
 from noxu.config import Config, StartError, TlsOptions
 from noxu.control import templates
 from noxu.control.running import Control
-from noxu.control.tenants import DEFAULT_TTL, MAX_TTL, Tenants, WantedTenant
+from noxu.control.tenants import DEFAULT_TTL, MAX_TTL, STOPS, Tenants, WantedTenant
 from noxu.manifests.documents import Document
 from noxu.manifests.watch import FileWatch
 from noxu.process.server import Server
@@ -622,7 +622,9 @@ class Beside:
         self.config, self.parent, self.template, self.given = Config(), None, object(), ()
         self.may_start = asyncio.Event()
         self.starts, self.stops = starts, stops
-        self.began = self.running = self.ended = 0
+        self.may_stop = asyncio.Event()
+        self.may_stop.set()
+        self.began = self.running = self.stopping = self.ended = 0
 
     @contextlib.asynccontextmanager
     async def tenant(self, *_beginning: object) -> AsyncIterator[Any]:
@@ -634,6 +636,8 @@ class Beside:
             self.running += 1
             yield self
             self.running -= 1
+            self.stopping += 1
+            await self.may_stop.wait()
             if self.stops is not None:
                 self.stops()
         finally:
@@ -740,6 +744,20 @@ async def test_few_start_at_the_same_time() -> None:
     await asyncio.gather(*creating)
     assert len(tenants.all()) == 20
     await tenants.close()
+
+
+async def test_as_many_may_stop_at_the_same_time() -> None:
+    tenants = tenants_of(server := Beside())
+    server.may_start.set()
+    await asyncio.gather(*[tenants.create(WantedTenant()) for _ in range(2 * STOPS)])
+    server.may_stop.clear()
+    closing = asyncio.create_task(tenants.close())
+    await loop_turns()
+    assert server.stopping == STOPS
+    server.may_stop.set()
+    async with hang_guard():
+        await closing
+    assert server.ended == 2 * STOPS
 
 
 async def test_a_tenant_waits_for_the_one_that_had_its_name() -> None:
