@@ -26,6 +26,7 @@ from noxu.control.running import Control
 from noxu.control.tenants import DEFAULT_TTL, MAX_TTL, STOPS, Tenants, WantedTenant
 from noxu.manifests.documents import Document
 from noxu.manifests.watch import FileWatch
+from noxu.process.running import new_loop_factory
 from noxu.process.server import Server
 from noxu.registry.access import User
 from noxu.security.kubeconfig import Access
@@ -569,6 +570,40 @@ async def test_the_tenants_of_a_server_stop_with_it() -> None:
             assert is_gone(url)
     await loop_turns()
     assert open_files() == files
+
+
+def test_a_tenant_ends_in_the_midst_of_requests(caplog: pytest.LogCaptureFixture) -> None:
+    """Large writes that threads work on, watches, lists: whatever it is doing, its end is no bug.
+
+    With the loop of servers: asyncio's own forgets a connection that is accepted while a server stops.
+    """
+    large = {"data": {f"key-{number}": "a" * 2000 for number in range(100)}}
+
+    async def ask_until_gone(url: str, number: int) -> None:
+        async with aiohttp.ClientSession() as session:
+            with contextlib.suppress(aiohttp.ClientError):
+                for turn in range(1000):
+                    value = {"metadata": {"name": f"m{number}-{turn}"}, **large}
+                    await (await session.post(f"{url}{MAPS}", json=value)).read()
+                    await (await session.get(f"{url}{MAPS}")).read()
+                    await (await session.get(f"{url}/openapi/v2")).read()
+                    watch = await session.get(f"{url}{MAPS}?watch=1&resourceVersion=0")
+                    await watch.content.readline()
+
+    async def run() -> None:
+        async with Server(PLAIN) as server, calling(server) as call:
+            for turns in range(0, 200, 20):
+                made = await call.create(manifests=[widgets()])
+                clients = [asyncio.create_task(ask_until_gone(made["url"], number)) for number in range(5)]
+                await loop_turns(turns)
+                await call("DELETE", made["name"])
+                async with hang_guard():
+                    await asyncio.gather(*clients)
+            await loop_turns()
+
+    with asyncio.Runner(loop_factory=new_loop_factory()) as runner:
+        runner.run(run())
+    assert [record.getMessage() for record in caplog.records if record.levelname in ("WARNING", "ERROR")] == []
 
 
 # -- nothing is left
