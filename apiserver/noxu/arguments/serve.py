@@ -31,14 +31,19 @@ from noxu.security import cors
 
 def add_serve(command: argparse.ArgumentParser) -> None:
     command.description = "Serve the Kubernetes API for your CRDs until Ctrl-C (SIGINT, SIGTERM)."
+    _options(command, DEFAULT_PORT, f"{DEFAULT_DATA}")
+
+
+def _options(command: argparse.ArgumentParser, port: int, data: str) -> None:
+    """Add all options. `port` is the default, `data` says what the default is."""
     _files(command)
-    _address(command)
-    _data(command)
+    _address(command, port)
+    _data(command, data)
     _kubeconfig(command)
-    _time(command)
-    _faults(command)
     security.add_tls(command)
     _behaviour(command)
+    _time(command)
+    _faults(command)
     security.add_authentication(command)
     security.add_authorization(command)
     security.add_signing(command)
@@ -84,7 +89,7 @@ def _files(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _address(command: argparse.ArgumentParser) -> None:
+def _address(command: argparse.ArgumentParser, port: int) -> None:
     group = command.add_argument_group("address")
     group.add_argument(
         "--bind-address",
@@ -97,7 +102,7 @@ def _address(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--port",
         type=values.port,
-        default=DEFAULT_PORT,
+        default=port,
         help="the port to listen on; 0 selects a free one (default: %(default)s)",
     )
     group.add_argument(
@@ -125,10 +130,10 @@ def _address(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _data(command: argparse.ArgumentParser) -> None:
+def _data(command: argparse.ArgumentParser, default: str) -> None:
     group = command.add_argument_group("data")
     storage = group.add_mutually_exclusive_group()
-    storage.add_argument("--data", type=Path, metavar="DIR", help=f"the data directory (default: {DEFAULT_DATA})")
+    storage.add_argument("--data", type=Path, metavar="DIR", help=f"the data directory (default: {default})")
     storage.add_argument("--memory", action="store_true", help="keep data in memory only")
     group.add_argument(
         "--from",
@@ -243,12 +248,11 @@ def _behaviour(command: argparse.ArgumentParser) -> None:
 
 
 def add_run(command: argparse.ArgumentParser) -> None:
-    add_serve(command)
+    _options(command, 0, "none, in memory")
     command.description = (
         "Run a command with a server of its own, in memory and on a free port, which ends with it. The command has the "
         "variables KUBECONFIG and NOXU_URL; its exit status is that of noxu run. The options are those of noxu serve."
     )
-    command.set_defaults(port=0)
     command.add_argument_group("server").add_argument(
         "--server",
         default="",

@@ -83,6 +83,9 @@ class Running(Protocol):
     def activity(self) -> Activity:
         """What the clients do; it is observed from the first call on."""
 
+    def end_watches(self) -> None:
+        """End all watches now, as a server does that restarts."""
+
     def hit_requests(self, armed: Armed | None) -> None:
         """Let the rules of faults hit requests from now on; None: there are none."""
 

@@ -274,6 +274,11 @@ class Server:
             self.app.observe(observer, observer.sink)
         return self._activity
 
+    def end_watches(self) -> None:
+        """End all watches now, as a server does that restarts."""
+        if self._http.made is not None:
+            self._http.made.end_watches()
+
     def hit_requests(self, armed: Armed | None) -> None:
         """Let the rules of faults hit requests and open watches from now on; None: there are none."""
         before, self._faults = self._faults, None
@@ -345,7 +350,7 @@ class Server:
     def _application(self, scheme: str, authority: str, sinks: list[Sink], audit_log: AuditLog | None) -> App:
         from noxu.http.application import application  # with the first request
 
-        return application(
+        app = application(
             self.plane,
             self.config,
             self.clients,
@@ -360,6 +365,15 @@ class Server:
             last=self._last_filters,
             control=lambda: self.control,
         )
+        app.documents.notes = self._notes
+        return app
+
+    def _notes(self) -> list[str]:
+        """What a verbose report about the health of the server says besides."""
+        if self._faults is None:
+            return []
+        names = ", ".join(rule.name for rule in self._faults.armed.rules)
+        return [f"faults are on: {names}; `noxu fault clear` clears them"]
 
     async def _listen(self, http: HttpServer) -> list[asyncio.Server]:
         loop = asyncio.get_running_loop()
