@@ -25,7 +25,9 @@ from noxu.http.webhooks import WebhookClient
 from noxu.manifests.documents import Document, read
 from noxu.process.server import Server
 from noxu.registry import custom
+from noxu.registry.access import AccessAttributes, User
 from noxu.schema import structural
+from noxu.security.credentials import ADMINISTRATOR
 from noxu.values import Object
 from tests.clocks import ManualClock
 from tests.control.other_servers import ask, objects, settled
@@ -262,20 +264,50 @@ async def test_over_tls_each_server_publishes_its_own_authority(template: Templa
             assert published == server.secured.certificate_authority.decode()
 
 
-async def test_roles_count_in_a_server_with_rbac() -> None:
-    config = Config(port=0, authorization_modes=("RBAC",))
-    role = """
+RBAC = """
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: reads, labels: {rbac.authorization.k8s.io/aggregate-to-view: "true"}}
 rules: [{apiGroups: [example.com], resources: [widgets], verbs: [get]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: jane}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: reads}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: jane}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: eve, namespace: default}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: reads}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: eve}]
 """
-    from noxu.registry.access import AccessAttributes, User
 
-    async with started(await made(role, config), config) as server:
-        asked = AccessAttributes(User("system:admin", groups=("system:masters",)), "get", group="example.com")
-        assert server.plane.authorize(asked).allowed
-        view = json.loads((await objects(server))["rbac.authorization.k8s.io/clusterroles  view"])
+
+async def test_roles_and_bindings_count_in_each_server_by_itself() -> None:
+    config = Config(port=0, authorization_modes=("RBAC",))
+    template = await made(RBAC, config)
+
+    def allowed(server: Server, user: str, namespace: str = "") -> bool:
+        asked = AccessAttributes(User(user), "get", group="example.com", resource="widgets", namespace=namespace)
+        return server.plane.authorize(asked).allowed
+
+    async with started(template, config) as one, started(template, config) as other:
+        for server in (one, other):
+            assert (allowed(server, "jane"), allowed(server, "eve"), allowed(server, "eve", "default")) == (
+                True,
+                False,
+                True,
+            )
+        token = one.plane.static_tokens.issue(ADMINISTRATOR)
+        roles = f"{one.url}/apis/rbac.authorization.k8s.io/v1"
+        async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {token}"}) as session:
+            for path in ("clusterrolebindings/jane", "namespaces/default/rolebindings/eve"):
+                async with session.delete(f"{roles}/{path}") as answer:
+                    assert answer.status == 200
+        assert not any(allowed(one, user, "default") for user in ("jane", "eve"))
+        assert all(allowed(other, user, "default") for user in ("jane", "eve"))
+        view = json.loads((await objects(other))["rbac.authorization.k8s.io/clusterroles  view"])
         assert {"apiGroups": ["example.com"], "resources": ["widgets"], "verbs": ["get"]} in view["rules"]
 
 
