@@ -100,12 +100,20 @@ class ControlPlane:
 
     @contextlib.asynccontextmanager
     async def controllers_paused(self) -> AsyncIterator[None]:
-        """While the context is open, no controller of this server writes. Afterwards they go on with the state that is there then."""
-        controllers = self.all_controllers
+        """While the context is open, no controller of this server writes. Afterwards they go on with the state that is there then.
+
+        Those that make definitions served and rules apply have caught up before the others see that state. Raises ApiError.
+        """
+        controllers, followers = self.all_controllers, dict.fromkeys(self.writer.environment.followers.values())
         try:
             for controller in controllers:
                 await controller.interrupt()
             yield
+            for controller in controllers:
+                if controller in followers:
+                    controller.go_on()
+            for follower in followers:
+                await follower.caught_up()
         finally:
             for controller in controllers:
                 controller.go_on()

@@ -223,6 +223,7 @@ PAGE: Final = {
     "events that a running watch may be behind, whatever is compacted": "noxu_storage.log:TAIL_EVENTS",
     "bytes of those events": "noxu_storage.log:TAIL_BYTES",
     "characters of a moment of the past": "noxu.control.moments:MAX_TEXT",
+    "the time of an answer of `diff`, `blame` and `bisect`": "noxu.control.object_states:MAX_SECONDS",
     "states of an object that `blame` and `bisect` look at": "noxu.control.object_states:MAX_STATES",
     "changes of a condition in an answer of `bisect`": "noxu.control.bisect:MAX_CHANGES",
     "levels of an object that `blame` looks at": "noxu.control.blame:MAX_DEPTH",

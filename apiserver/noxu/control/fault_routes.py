@@ -235,7 +235,12 @@ async def _remove(call: ControlCall) -> Object:
 async def _fired(call: ControlCall) -> Object:
     armed, limit = call.control.part(Faults).armed, max(call.query["limit"], 0)
     newest = list(armed.fired)[-limit:] if limit else []
-    return {"fired": [hit.described() for hit in newest], "total": armed.number_fired}
+    return {
+        "fired": [hit.described() for hit in newest],
+        "total": armed.number_fired,
+        "seed": armed.seed,
+        "rules": [rule.source for rule in armed.rules],
+    }
 
 
 _RULES: Final = Argument(OBJECTS, "the rules", required=True)

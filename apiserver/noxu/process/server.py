@@ -350,7 +350,7 @@ class Server:
     def _application(self, scheme: str, authority: str, sinks: list[Sink], audit_log: AuditLog | None) -> App:
         from noxu.http.application import application  # with the first request
 
-        return application(
+        app = application(
             self.plane,
             self.config,
             self.clients,
@@ -365,6 +365,15 @@ class Server:
             last=self._last_filters,
             control=lambda: self.control,
         )
+        app.documents.notes = self._notes
+        return app
+
+    def _notes(self) -> list[str]:
+        """What a verbose report about the health of the server says besides."""
+        if self._faults is None:
+            return []
+        names = ", ".join(rule.name for rule in self._faults.armed.rules)
+        return [f"faults are on: {names}; `noxu fault clear` clears them"]
 
     async def _listen(self, http: HttpServer) -> list[asyncio.Server]:
         loop = asyncio.get_running_loop()
