@@ -14,11 +14,13 @@ from typing import Any
 import aiohttp
 import pytest
 
+from noxu.api.errors import plain_error
 from noxu.config import Config, NotLoadedError, TlsOptions
 from noxu.control import templates
 from noxu.control.templates import Template, has_tokens, is_possible, make
 from noxu.controllers import definitions as definitions_controller
 from noxu.controllers.controller import Reconciler
+from noxu.controllers.namespace_objects import ServiceAccountController
 from noxu.crd import validation
 from noxu.discovery import groups, openapi
 from noxu.http.webhooks import WebhookClient
@@ -410,6 +412,25 @@ async def test_controllers_go_on_from_where_those_of_the_template_were(template:
         await ask(server, "/api/v1/namespaces", "POST", {"metadata": {"name": "n"}}, code=201)
         await settled(server)
         assert {"/serviceaccounts n/ default", "/configmaps n/ kube-root-ca.crt"} <= (await objects(server)).keys()
+
+
+async def test_what_has_failed_in_the_template_is_tried_again_in_each_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as what a webhook refuses that does not run yet."""
+    reconcile = ServiceAccountController.reconcile
+
+    async def fail(controller: ServiceAccountController, namespace: str) -> None:
+        if namespace == "team":
+            raise plain_error("not yet")
+        await reconcile(controller, namespace)
+
+    monkeypatch.setattr(ServiceAccountController, "reconcile", fail)
+    template = await made()
+    async with started(template) as server:
+        assert "/serviceaccounts team/ default" not in await objects(server)
+        monkeypatch.setattr(ServiceAccountController, "reconcile", reconcile)
+        await eventually_async(lambda: server.plane.store.revision > template.base.revision)
+        await settled(server)
+        assert "/serviceaccounts team/ default" in await objects(server)
 
 
 async def test_revisions_go_on_and_the_past_is_the_creation_of_what_is_there(template: Template) -> None:
