@@ -162,7 +162,8 @@ def add_fault(command: argparse.ArgumentParser) -> None:
         nargs="?",
         default="list",
         choices=FAULT_ACTIONS,
-        help="list the rules (default), add some, replace all by a plan, list what was hit, clear all or those named; shrink: "
+        metavar="ACTION",
+        help="list the rules (default), add some, replace all by a plan, list what was hit (fired), clear all or those named; shrink: "
         "find the few faults with which a command fails",
     )
     command.add_argument(
