@@ -183,10 +183,16 @@ PAGE: Final = {
     "requests that have had a turn, and wait for another one": "noxu.registry.turns:MAX_PARKED",
     "documents of OpenAPI that are kept": "noxu.discovery.openapi:MAX_KEPT",
     "parts of `/openapi/v2` that are kept": "noxu.discovery.openapi:MAX_PARTS",
+    "documents of discovery and OpenAPI that servers of a process with the same definitions share": (
+        "noxu.registry.served_resources:MAX_DOCUMENTS"
+    ),
+    "their number": "noxu.registry.served_resources:MAX_FORMS",
     "open watches": "noxu.http.watch_requests:MAX_WATCHES",
     "memory of the selectors of watches": "noxu.http.watch_requests:MAX_MEMORY",
     "tenants of a server": "noxu.config:MAX_TENANTS",
     "tenants that start at the same time": "noxu.control.tenants:STARTS",
+    "[templates](testing.md#templates) of tests that a process keeps": "noxu.testing.templates:MAX_TEMPLATES",
+    "bytes of their objects; the template that was used last is always kept": "noxu.testing.templates:MAX_BYTES",
     "connections, those of tenants included": "noxu.http.limits:Limits.connections",
     "incomplete TLS handshakes": "noxu.http.tls:MAX_HANDSHAKES",
     "requests that have not arrived completely, together": "noxu.http.limits:Limits.incoming",
