@@ -148,7 +148,9 @@ def _signature(name: str, function: Callable[..., Any]) -> str:
 
 
 def _parameter(parameter: inspect.Parameter) -> str:
-    star = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+    star = "*" if parameter.kind is parameter.VAR_POSITIONAL else ""
+    if parameter.kind is parameter.VAR_KEYWORD:
+        star = "**"
     text = f"{star}{parameter.name}: {_annotation(parameter.annotation)}"
     if parameter.default is parameter.empty:
         return text

@@ -422,3 +422,34 @@ async def test_a_v1_definition_with_a_status_is_served_and_left_as_it_is(both: C
     assert code == 200
     assert json.dumps(served | {"metadata": 0}) == json.dumps(found | {"metadata": 0})
     assert await raw_at(both, DEFINITION) == by_hand
+
+
+# -- the log of writes -------------------------------------------------------------------------------------------------
+
+
+async def test_each_server_knows_who_wrote_through_it(both: Clients) -> None:
+    maps = "/api/v1/namespaces/default/configmaps"
+    for which, name in enumerate("ab"):
+        assert (await both.ask(which, "POST", maps, {"metadata": {"name": name}}))[0] == 201
+    for which in (0, 1):
+        code, listed = await both.ask(which, "GET", "/_noxu/log?type=configmaps&namespace=default&since=0")
+        assert code == 200, listed
+        written = [(item["name"], item["verb"], bool(item["user"])) for item in listed["items"] if item["name"] in "ab"]
+        assert written == [("a", "create", which == 0), ("b", "create", which == 1)]
+
+
+async def test_tenants_of_a_server_keep_nothing_in_its_etcd(etcd: EtcdServer) -> None:
+    config = Config(port=0, etcd=Etcd((etcd.url,), f"/registry/{uuid4().hex}"))
+    async with Server(config) as server, aiohttp.ClientSession() as session:
+        clients = Clients([server], session, "")
+        assert (await clients.ask(0, "POST", "/_noxu/snapshots", {"name": "empty"}))[0] == 201
+        for source in ("template", "empty", {"snapshot": "empty"}):
+            code, made = await clients.ask(0, "POST", "/_noxu/tenants", {"from": source})
+            assert code == 201, made
+            async with session.post(f"{made['url']}{DEFINITIONS}", json=CRD) as answer:
+                assert answer.status == 201
+            async with session.get(f"{made['url']}{WIDGETS}") as answer:
+                assert answer.status == 200
+            assert (await clients.ask(0, "DELETE", f"/_noxu/tenants/{made['name']}"))[0] == 200
+        assert (await clients.ask(0, "GET", DEFINITIONS))[1]["items"] == []
+        assert (await clients.ask(0, "GET", WIDGETS))[0] == 404

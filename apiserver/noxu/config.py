@@ -199,7 +199,7 @@ class Config:
     whose objects repeat, see control.determinism.
     `services`: the network of the addresses of services; `node_ports`: their node ports.
     `stop_within`: the seconds for which a server that stops waits for the requests that it is answering; None: process.server.STOP_WITHIN.
-    `max_tenants`: the number of tenants that the server may have, see control.tenants.
+    `max_tenants`: the number of tenants that the server may have, see control.tenants. `tenant_ports`: theirs; None: any.
     `kinds`: OpenAPI documents, or directories of them, whose kinds are served like custom resources.
     `etcd` None: objects are in `data`; else they are in etcd, and `data` has only keys and the kubeconfig.
     `tls` None: HTTP. `external_hostname`: the name by which clients reach this server; "": its address.
@@ -251,6 +251,7 @@ class Config:
     node_ports: range = range(30_000, 32_768)
     stop_within: float | None = None
     max_tenants: int = MAX_TENANTS
+    tenant_ports: range | None = None
     clock: str = ""
     faults: Path | None = None
     latency: str = ""

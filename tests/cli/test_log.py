@@ -151,6 +151,8 @@ WATCHED = {
         ({"manager": "a/1", "userAgent": "a/1"}, (..., ..., ..., ..., "jane (a/1)", ...)),
         ({"changed": list("abcdef")}, (..., ..., ..., ..., ..., "a, b, c, d and 2 more")),
         ({"time": ""}, (..., "", ..., ..., ..., ...)),
+        ({"changed": ["spec.\x1b[2J"]}, (..., ..., ..., ..., ..., "spec.\ufffd[2J")),
+        ({"userAgent": "a\x9b2J"}, (..., ..., ..., ..., "jane (kubectl-edit a\ufffd2J)", ...)),
     ],
 )
 def test_the_cells_of_a_write(change: dict[str, Any], cells: tuple[Any, ...]) -> None:

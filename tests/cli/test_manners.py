@@ -49,11 +49,11 @@ def test_what_is_refused(noxu: Noxu, run: Run) -> None:
 async def test_from_when_requests_are_recorded(recorded: bool) -> None:
     async with Server(Config(port=0, record_requests=recorded)) as server:
         await asyncio.to_thread(ask, server.url, "/api/v1/configmaps")
-        record = await server.requests()
+        record = server.interventions.requests()
         assert [request.verb for request in record.since()] == (["list"] if recorded else [])
         await asyncio.to_thread(ask, server.url, "/api/v1/configmaps/")
         assert [request.verb for request in record.since()][-1] == "list"
-        assert await server.requests() is record
+        assert server.interventions.requests() is record
 
 
 def test_the_option_of_the_server() -> None:

@@ -106,3 +106,9 @@ WRONG = [
 def test_arguments_that_are_invalid(run: Run, words: str, message: str) -> None:
     ran = run(f"tenant {words}")
     assert (ran.status, message in ran.err) == (2, True)
+
+
+@rows("text", ["7000", "7000-", "-7000", "7099-7000", "0-10", "1-65536", "1-999999", "a-b"])
+def test_ports_that_are_invalid(run: Run, text: str) -> None:
+    ran = run(f"serve --memory --tenant-ports={text}")
+    assert (ran.status, "must be FIRST-LAST, such as 7000-7099" in ran.err) == (2, True)

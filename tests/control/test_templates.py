@@ -7,27 +7,33 @@ import gc
 import json
 import re
 import tracemalloc
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
 
+from noxu.api.errors import plain_error
 from noxu.config import Config, NotLoadedError, TlsOptions
 from noxu.control import templates
 from noxu.control.templates import Template, has_tokens, is_possible, make
 from noxu.controllers import definitions as definitions_controller
 from noxu.controllers.controller import Reconciler
+from noxu.controllers.namespace_objects import ServiceAccountController
 from noxu.crd import validation
+from noxu.discovery import groups, openapi
 from noxu.http.webhooks import WebhookClient
 from noxu.manifests.documents import Document, read
 from noxu.process.server import Server
 from noxu.registry import custom
+from noxu.registry.access import AccessAttributes, User
 from noxu.schema import structural
+from noxu.security.credentials import ADMINISTRATOR
 from noxu.values import Object
 from tests.clocks import ManualClock
 from tests.control.other_servers import ask, objects, settled
+from tests.timing import eventually_async
 
 NAMES = ("widgets", "gadgets")
 
@@ -173,6 +179,16 @@ async def test_a_template_may_begin_with_another_one(template: Template) -> None
         assert not empty.plane.served_resources.current.defined
 
 
+def _counting(function: Callable[..., Any], name: str, calls: list[str]) -> Callable[..., Any]:
+    """A function that notes its calls."""
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        calls.append(name)
+        return function(*args, **kwargs)
+
+    return counted
+
+
 async def test_nothing_is_written_parsed_validated_or_reconciled_again(
     template: Template, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,13 +200,7 @@ async def test_nothing_is_written_parsed_validated_or_reconciled_again(
         (definitions_controller.DefinitionController, "_parse"),
         (Reconciler, "_attempt"),
     ):
-        original = getattr(module, name)
-
-        def counted(*args: Any, _original: Any = original, _name: str = name, **kwargs: Any) -> Any:
-            work.append(_name)
-            return _original(*args, **kwargs)
-
-        monkeypatch.setattr(module, name, counted)
+        monkeypatch.setattr(module, name, _counting(getattr(module, name), name, work))
     async with started(template) as server:
         assert server.plane.store.revision == template.base.revision
         assert work == []
@@ -204,6 +214,29 @@ async def test_what_one_server_compiles_the_next_one_finds_compiled(template: Te
         assert found[0] is found[1] is not None
         await ask(one, "/apis/example.com/v1/namespaces/team/widgets/w")
         assert "schema" in vars(found[1])
+
+
+async def test_documents_for_clients_are_made_once(template: Template, monkeypatch: pytest.MonkeyPatch) -> None:
+    work: list[str] = []
+    for module, name in ((groups, "aggregated"), (openapi, "_assemble")):
+        monkeypatch.setattr(module, name, _counting(getattr(module, name), name, work))
+    paths = ["/openapi/v2", "/openapi/v3", "/openapi/v3/apis/example.com/v1"]
+    async with started(template) as one, started(template) as other:
+        first = [await ask(one, path) for path in paths] + [await discovery(one)]
+        assert set(work) == {"aggregated", "_assemble"}
+        work.clear()
+        assert [await ask(other, path) for path in paths] + [await discovery(other)] == first
+        assert work == []
+        await ask(other, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/gadgets.example.com", "DELETE")
+        await eventually_async(lambda: "gadgets.example.com" not in other.plane.served_resources.current.defined)
+        assert "gadgets" not in str(await discovery(other)) + str(await ask(other, "/openapi/v2"))
+        assert [await ask(one, path) for path in paths] + [await discovery(one)] == first
+
+
+async def discovery(server: Server) -> Any:
+    headers = {"Accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}
+    async with aiohttp.ClientSession() as session, session.get(f"{server.url}/apis", headers=headers) as answer:
+        return await answer.json()
 
 
 # -- what a server has of its own
@@ -233,20 +266,50 @@ async def test_over_tls_each_server_publishes_its_own_authority(template: Templa
             assert published == server.secured.certificate_authority.decode()
 
 
-async def test_roles_count_in_a_server_with_rbac() -> None:
-    config = Config(port=0, authorization_modes=("RBAC",))
-    role = """
+RBAC = """
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: reads, labels: {rbac.authorization.k8s.io/aggregate-to-view: "true"}}
 rules: [{apiGroups: [example.com], resources: [widgets], verbs: [get]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: jane}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: reads}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: jane}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: eve, namespace: default}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: reads}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: eve}]
 """
-    from noxu.registry.access import AccessAttributes, User
 
-    async with started(await made(role, config), config) as server:
-        asked = AccessAttributes(User("system:admin", groups=("system:masters",)), "get", group="example.com")
-        assert server.plane.authorize(asked).allowed
-        view = json.loads((await objects(server))["rbac.authorization.k8s.io/clusterroles  view"])
+
+async def test_roles_and_bindings_count_in_each_server_by_itself() -> None:
+    config = Config(port=0, authorization_modes=("RBAC",))
+    template = await made(RBAC, config)
+
+    def allowed(server: Server, user: str, namespace: str = "") -> bool:
+        asked = AccessAttributes(User(user), "get", group="example.com", resource="widgets", namespace=namespace)
+        return server.plane.authorize(asked).allowed
+
+    async with started(template, config) as one, started(template, config) as other:
+        for server in (one, other):
+            assert (allowed(server, "jane"), allowed(server, "eve"), allowed(server, "eve", "default")) == (
+                True,
+                False,
+                True,
+            )
+        token = one.plane.static_tokens.issue(ADMINISTRATOR)
+        roles = f"{one.url}/apis/rbac.authorization.k8s.io/v1"
+        async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {token}"}) as session:
+            for path in ("clusterrolebindings/jane", "namespaces/default/rolebindings/eve"):
+                async with session.delete(f"{roles}/{path}") as answer:
+                    assert answer.status == 200
+        assert not any(allowed(one, user, "default") for user in ("jane", "eve"))
+        assert all(allowed(other, user, "default") for user in ("jane", "eve"))
+        view = json.loads((await objects(other))["rbac.authorization.k8s.io/clusterroles  view"])
         assert {"apiGroups": ["example.com"], "resources": ["widgets"], "verbs": ["get"]} in view["rules"]
 
 
@@ -349,6 +412,25 @@ async def test_controllers_go_on_from_where_those_of_the_template_were(template:
         await ask(server, "/api/v1/namespaces", "POST", {"metadata": {"name": "n"}}, code=201)
         await settled(server)
         assert {"/serviceaccounts n/ default", "/configmaps n/ kube-root-ca.crt"} <= (await objects(server)).keys()
+
+
+async def test_what_has_failed_in_the_template_is_tried_again_in_each_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as what a webhook refuses that does not run yet."""
+    reconcile = ServiceAccountController.reconcile
+
+    async def fail(controller: ServiceAccountController, namespace: str) -> None:
+        if namespace == "team":
+            raise plain_error("not yet")
+        await reconcile(controller, namespace)
+
+    monkeypatch.setattr(ServiceAccountController, "reconcile", fail)
+    template = await made()
+    async with started(template) as server:
+        assert "/serviceaccounts team/ default" not in await objects(server)
+        monkeypatch.setattr(ServiceAccountController, "reconcile", reconcile)
+        await eventually_async(lambda: server.plane.store.revision > template.base.revision)
+        await settled(server)
+        assert "/serviceaccounts team/ default" in await objects(server)
 
 
 async def test_revisions_go_on_and_the_past_is_the_creation_of_what_is_there(template: Template) -> None:

@@ -124,7 +124,14 @@ def test_a_download_is_what_it_is(noxu: Noxu, holding: Holding) -> None:
 
 
 REFUSED: list[tuple[str, str, str, Any, int, str]] = [
-    ("another path", "GET", "/_noxu/thing/a", None, 404, "/_noxu/thing/a is no path of Noxu, which has /_noxu/bug, "),
+    (
+        "another path",
+        "GET",
+        "/_noxu/thing/a",
+        None,
+        404,
+        "/_noxu/thing/a is no path of Noxu; did you mean /_noxu/things? (GET /_noxu/ describes /_noxu/bug, ",
+    ),
     ("another method", "DELETE", "/_noxu/things", None, 405, "/_noxu/things has no method DELETE, only POST"),
     ("a misspelt parameter", "GET", "/_noxu/things/a?wid=1", None, 400, "did you mean wide?"),
     ("a misspelt field", "POST", "/_noxu/things", {"name": "a", "part": 2}, 422, "did you mean parts?"),

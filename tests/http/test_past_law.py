@@ -208,11 +208,15 @@ def converted(widget: Object, api_version: str) -> Object:
     return {**widget, "apiVersion": api_version, "metadata": {**widget["metadata"], "annotations": annotations}}
 
 
-SEEDS: Final = [1, 2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 9))]
+HISTORIES: Final = [
+    *((seed, STEPS) for seed in (1, 2)),
+    *(pytest.param(seed, STEPS, marks=pytest.mark.slow) for seed in range(3, 9)),
+    *(pytest.param(seed, 5 * STEPS, marks=pytest.mark.slow) for seed in (9, 10)),
+]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_the_past_is_what_was_seen_then(seed: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("seed", "number"), HISTORIES)
+def test_the_past_is_what_was_seen_then(seed: int, number: int, tmp_path: Path) -> None:
     """Odd seeds have SQLite, and even ones a function that converts."""
     clock = ManualClock()
     with Noxu(clock=clock, controllers=(), data=tmp_path / "data" if seed % 2 else None) as noxu:
@@ -221,7 +225,7 @@ def test_the_past_is_what_was_seen_then(seed: int, tmp_path: Path) -> None:
         history = History(noxu, seed)
         with history.client:
             history.define()
-            for _ in range(STEPS):
+            for _ in range(number):
                 history.record()
                 clock.jump(history.random.randrange(100))
                 history.step()

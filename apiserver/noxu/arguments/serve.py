@@ -31,15 +31,20 @@ from noxu.security import cors
 
 def add_serve(command: argparse.ArgumentParser) -> None:
     command.description = "Serve the Kubernetes API for your CRDs until Ctrl-C (SIGINT, SIGTERM)."
+    _options(command, DEFAULT_PORT, f"{DEFAULT_DATA}")
+
+
+def _options(command: argparse.ArgumentParser, port: int, data: str) -> None:
+    """Add all options. `port` is the default, `data` says what the default is."""
     _files(command)
-    _address(command)
-    _data(command)
+    _address(command, port)
+    _data(command, data)
     _kubeconfig(command)
+    security.add_tls(command)
+    _behaviour(command)
     _time(command)
     _faults(command)
     _manners(command)
-    security.add_tls(command)
-    _behaviour(command)
     security.add_authentication(command)
     security.add_authorization(command)
     security.add_signing(command)
@@ -85,7 +90,7 @@ def _files(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _address(command: argparse.ArgumentParser) -> None:
+def _address(command: argparse.ArgumentParser, port: int) -> None:
     group = command.add_argument_group("address")
     group.add_argument(
         "--bind-address",
@@ -98,7 +103,7 @@ def _address(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--port",
         type=values.port,
-        default=DEFAULT_PORT,
+        default=port,
         help="the port to listen on; 0 selects a free one (default: %(default)s)",
     )
     group.add_argument(
@@ -126,10 +131,10 @@ def _address(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _data(command: argparse.ArgumentParser) -> None:
+def _data(command: argparse.ArgumentParser, default: str) -> None:
     group = command.add_argument_group("data")
     storage = group.add_mutually_exclusive_group()
-    storage.add_argument("--data", type=Path, metavar="DIR", help=f"the data directory (default: {DEFAULT_DATA})")
+    storage.add_argument("--data", type=Path, metavar="DIR", help=f"the data directory (default: {default})")
     storage.add_argument("--memory", action="store_true", help="keep data in memory only")
     group.add_argument(
         "--from",
@@ -168,7 +173,7 @@ def _data(command: argparse.ArgumentParser) -> None:
 
 
 def _time(command: argparse.ArgumentParser) -> None:
-    group = command.add_argument_group("time", "The time that objects have: see docs/tester.md.")
+    group = command.add_argument_group("time", "The time that objects have: see docs/control.md.")
     group.add_argument(
         "--clock",
         default="",
@@ -240,6 +245,12 @@ def _behaviour(command: argparse.ArgumentParser) -> None:
         metavar="N",
         help="the number of tenants that the server may have: see docs/tenants.md (default: %(default)s)",
     )
+    group.add_argument(
+        "--tenant-ports",
+        type=values.ports,
+        metavar="FIRST-LAST",
+        help="the ports of tenants, for a container that publishes some (default: any that is free)",
+    )
     values.feature_gates(group)
     group.add_argument(
         "--exit-with-parent", action="store_true", help="stop when the process that has started this one ends"
@@ -247,12 +258,11 @@ def _behaviour(command: argparse.ArgumentParser) -> None:
 
 
 def add_run(command: argparse.ArgumentParser) -> None:
-    add_serve(command)
+    _options(command, 0, "none, in memory")
     command.description = (
         "Run a command with a server of its own, in memory and on a free port, which ends with it. The command has the "
         "variables KUBECONFIG and NOXU_URL; its exit status is that of noxu run. The options are those of noxu serve."
     )
-    command.set_defaults(port=0)
     command.add_argument_group("server").add_argument(
         "--server",
         default="",
@@ -337,6 +347,7 @@ def complete_serve(options: argparse.Namespace) -> None:
         requests=_request_limits(options),
         listen=tuple(options.listen),
         max_tenants=options.max_tenants,
+        tenant_ports=options.tenant_ports,
         exit_with_parent=options.exit_with_parent,
         cluster_signing_cert_file=options.cluster_signing_cert_file,
         cluster_signing_key_file=options.cluster_signing_key_file,

@@ -22,10 +22,25 @@ def refused(message: str) -> Exception:
     return argparse.ArgumentTypeError(message)
 
 
+MAX_PORT: Final = 65535
+
+
 def port(text: str) -> int:
-    if not text.isdecimal() or int(text) > 65535:
+    if not text.isdecimal() or int(text) > MAX_PORT:
         raise refused("must be a number from 0 to 65535")
     return int(text)
+
+
+_PORTS: Final = expression("(?P<first>[0-9]{1,5})-(?P<last>[0-9]{1,5})")
+
+
+def ports(text: str) -> range:
+    """The ports of `FIRST-LAST`."""
+    match = _PORTS.fullmatch(text)
+    found = range(0) if match is None else range(int(match["first"]), int(match["last"]) + 1)
+    if not found or not found[0] or found[-1] > MAX_PORT:
+        raise refused("must be FIRST-LAST, such as 7000-7099")
+    return found
 
 
 def boolean(text: str) -> bool:

@@ -93,7 +93,16 @@ def _rows(items: Sequence[Object]) -> list[Sequence[str]]:
             )
         )
         rows += [(" ", " ", "because", *_cause(cause), " ") for cause in item.get("why", ())]
-    return rows
+    return [tuple(map(_printable, row)) for row in rows]
+
+
+def _printable(text: str) -> str:
+    """A cell that cannot control a terminal: clients choose their user agents, and the names of fields."""
+    return (
+        text
+        if text.isprintable()
+        else "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+    )
 
 
 def _object(what: Object) -> str:

@@ -38,7 +38,7 @@ class Happened(NamedTuple):
     kind: Kind
 
 
-class Span(NamedTuple):
+class ShownSpan(NamedTuple):
     """What a watch has shown between two writes: the events in `scope` after a revision and up to another one."""
 
     scope: WatchScope
@@ -66,14 +66,14 @@ def covers(scope: WatchScope, event: Happened) -> bool:
     )
 
 
-def spans(write: RecordedWrite, previous: RecordedWrite | None) -> list[Span]:
+def spans(write: RecordedWrite, previous: RecordedWrite | None) -> list[ShownSpan]:
     """What the watches of its client have shown since its previous write."""
     before: dict[WatchScope, Revision] = {}
     if previous is not None:
         for followed in previous.author.followed:
             before[followed.scope] = max(followed.upto, before.get(followed.scope, 0))
     return [
-        Span(scope, before.get(scope, since), upto)
+        ShownSpan(scope, before.get(scope, since), upto)
         for scope, since, upto in write.author.followed
         if upto > before.get(scope, since)
     ]
@@ -100,7 +100,7 @@ def causes(
     return sorted(_once(found.values(), shown), key=lambda cause: -cause.revision)
 
 
-def _once(found: Iterable[Cause], shown: Sequence[Span]) -> list[Cause]:
+def _once(found: Iterable[Cause], shown: Sequence[ShownSpan]) -> list[Cause]:
     """Without the older events of an object that only a list at the beginning of a watch has shown."""
     kept = list(found)
     if all(span.after for span in shown):

@@ -17,8 +17,10 @@ from typing import Final
 
 from noxu.api.errors import ApiError
 from noxu.config import StartError
+from noxu.containment import Contained
 from noxu.control.arguments import INTEGER, OBJECTS, Argument
 from noxu.control.calls import ControlCall, ControlRoute, Created
+from noxu.control.fault_triggers import TriggerWatcher, mutate
 from noxu.control.faults import plans, rules
 from noxu.control.faults.armed import Armed
 from noxu.control.faults.rules import Rule
@@ -26,7 +28,9 @@ from noxu.control.faults.store import FaultyWrites
 from noxu.control.running import Control
 from noxu.features import meant
 from noxu.registry import kind_names
+from noxu.registry.resource import Resource
 from noxu.values import Json, Object
+from noxu_storage.types import Key
 
 PATH: Final = "/_noxu/faults"
 DEFAULT_LIMIT: Final = 500
@@ -39,6 +43,9 @@ class Faults:
         self._control = control
         self.armed = Armed()
         self._waiting: asyncio.Task[None] | None = None
+        self._acting: set[asyncio.Task[None]] = set()
+        self._restarted: set[str] = set()
+        self._triggers: TriggerWatcher | None = None
         control.closing.push_async_callback(self._stop)
 
     def add(self, values: Sequence[Json]) -> list[Rule]:
@@ -83,31 +90,98 @@ class Faults:
         self._switch()
 
     async def _stop(self) -> None:
-        if self._waiting is not None:
-            self._waiting.cancel()
+        self._follow(None)
+        for task in (self._waiting, *self._acting):
+            if task is not None:
+                task.cancel()
+
+    def _begin_restarts(self) -> None:
+        """End all watches when a restart begins; its requests break by themselves."""
+        server, now = self._control.server, self._control.server.clock.now()
+        beginning = {rule.name for rule, begins in self.armed.restarts if begins <= now}
+        if beginning - self._restarted:
+            server.interventions.end_watches()
+        self._restarted = beginning
+
+    # -- triggers
+
+    def _watch_triggers(self) -> None:
+        """Follow the log while rules wait for a trigger."""
+        waiting = self.armed.waiting
+        self._follow(TriggerWatcher(self._control.server.plane, waiting, self._fired) if waiting else None)
+
+    def _follow(self, watcher: TriggerWatcher | None) -> None:
+        watchers = self._control.server.plane.cache.watchers
+        if self._triggers is not None:
+            watchers.pop(self._triggers, None)
+        if watcher is not None:
+            # what the watcher before has counted goes on with the rules that still wait
+            watcher.seen = {} if self._triggers is None else self._triggers.seen
+            watchers[watcher] = None
+        self._triggers = watcher
+
+    def _fired(self, rule: Rule, resource: Resource, key: Key) -> None:
+        """The trigger of a rule has fired, by a change of an object."""
+        assert rule.trigger is not None
+        if not rule.trigger.after and rule.effect.kind != "mutate":
+            self._arm(rule)  # before the writer of the change is answered
+            return
+        task = asyncio.ensure_future(self._act(rule, resource, key))
+        self._acting.add(task)
+        task.add_done_callback(self._acting.discard)
+
+    def _arm(self, rule: Rule) -> None:
+        server = self._control.server
+        if any(waiting.name == rule.name for waiting in self.armed.waiting):  # else it was cleared meanwhile
+            self.armed.arm(rule.name, server.clock.now(), server.plane.cache.revision)
+            asyncio.get_running_loop().call_soon(self._switch)  # not among the watchers of the log, which it changes
+
+    async def _act(self, rule: Rule, resource: Resource, key: Key) -> None:
+        server = self._control.server
+        assert rule.trigger is not None
+        if rule.trigger.after:
+            await server.clock.sleep(rule.trigger.after)
+        if all(waiting.name != rule.name for waiting in self.armed.waiting):
+            return
+        self._arm(rule)
+        if rule.effect.kind == "mutate":
+            with Contained(f"the fault {rule.name}"):
+                self.armed.note(
+                    rule, await mutate(server.plane, rule.effect.parameters, resource, key), server.clock.now()
+                )
 
     def _parsed(self, values: Sequence[Json], names: Sequence[str]) -> list[Rule]:
-        served = self._control.server.plane.served_resources.current
-        parsed = rules.parse(values, names)
-        for n, rule in enumerate(parsed):
-            resource = rule.match.resource
-            if resource is not None and resource != "*":
-                try:
-                    named = str(kind_names.find(served, resource).group_resource)
-                except LookupError as error:
-                    path = f"rules[{n}].match.resource"
-                    causes = [{"reason": "FieldValueInvalid", "message": str(error), "field": path}]
-                    raise ApiError(
-                        422, f"the faults are invalid: {path}: {error}", "Invalid", {"causes": causes}
-                    ) from None
-                parsed[n] = rule._replace(match=rule.match._replace(resource=named))
+        """The rules, whose resources have their full names. Raises ApiError."""
+        parsed = []
+        for n, rule in enumerate(rules.parse(values, names)):
+            match, trigger, path = rule.match, rule.trigger, f"rules[{n}]"
+            if match.resource not in (None, "*"):
+                match = match._replace(resource=self._named(str(match.resource), f"{path}.match.resource"))
+            elif match.resource == "*":
+                match = match._replace(resource=None)
+            if trigger is not None:
+                resource = self._named(trigger.resource, f"{path}.trigger.{trigger.happening}")
+                trigger = trigger._replace(resource=resource)
+            if rule.effect.parameters.get("resource"):
+                self._named(rule.effect.parameters["resource"], f"{path}.{rule.effect.kind}.resource")
+            parsed.append(rule._replace(match=match, trigger=trigger))
         return parsed
+
+    def _named(self, resource: str, path: str) -> str:
+        """The full name of a resource. Raises ApiError for one that is not served."""
+        try:
+            return str(kind_names.find(self._control.server.plane.served_resources.current, resource).group_resource)
+        except LookupError as error:
+            causes = [{"reason": "FieldValueInvalid", "message": str(error), "field": path}]
+            raise ApiError(422, f"the faults are invalid: {path}: {error}", "Invalid", {"causes": causes}) from None
 
     def _switch(self) -> None:
         """Have the filter and the wrapper of the store while rules need them."""
         server = self._control.server
+        self._watch_triggers()
+        self._begin_restarts()
         server.retention.shown = self.armed.oldest_shown()
-        server.hit_requests(self.armed or None)
+        server.interventions.hit_requests(self.armed or None)
         self._wait_for_views()
         needs_store = any(rule.effect.kind == "store" for rule in self.armed.rules)
         server.plane.persistence.writes = FaultyWrites(server.plane.store) if needs_store else server.plane.store
@@ -161,7 +235,12 @@ async def _remove(call: ControlCall) -> Object:
 async def _fired(call: ControlCall) -> Object:
     armed, limit = call.control.part(Faults).armed, max(call.query["limit"], 0)
     newest = list(armed.fired)[-limit:] if limit else []
-    return {"fired": [hit.described() for hit in newest], "total": armed.number_fired}
+    return {
+        "fired": [hit.described() for hit in newest],
+        "total": armed.number_fired,
+        "seed": armed.seed,
+        "rules": [rule.source for rule in armed.rules],
+    }
 
 
 _RULES: Final = Argument(OBJECTS, "the rules", required=True)

@@ -39,7 +39,7 @@ MIN_WRITES: Final = TURNS + 1
 
 async def observe(server: Running, *, client: str = "", after: float = 0.0) -> tuple[Observed, RequestRecord]:
     """What a report is made of. `client`: only requests of user agents that begin so. `after`: only later ones. Raises StoreError."""
-    record = await server.requests()
+    record = server.interventions.requests()
     requests = [request for request in record.since() if request.at >= after]
     if client:
         requests = [request for request in requests if is_of(request, client)]

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from noxu.control.retention import Retention
     from noxu.control.templates import Template
     from noxu.control_plane import ControlPlane
+    from noxu.crd.known_definitions import KnownDefinitions
     from noxu.manifests.documents import Document, Read
     from noxu.manifests.watch import FileWatch
     from noxu.registry.access import User
@@ -54,6 +55,25 @@ class Activity(Protocol):
         ...
 
 
+class Interventions(Protocol):
+    """What is done to the requests of a server besides answering them: `noxu.http.interventions`."""
+
+    def await_turn(self, turn: Callable[[], Awaitable[None] | None]) -> None:
+        """Let each request begin when `turn` allows it."""
+
+    def activity(self) -> Activity:
+        """What the clients do; it is observed from the first call on."""
+
+    def requests(self) -> RequestRecord:
+        """What the clients ask; it is recorded from the first call on, or from the start."""
+
+    def end_watches(self) -> None:
+        """End all watches now, as a server does that restarts."""
+
+    def hit_requests(self, armed: Armed | None) -> None:
+        """Let the rules of faults hit requests from now on; None: there are none."""
+
+
 class Running(Protocol):
     """A server that runs, as this room knows it: `process.server.Server`."""
 
@@ -67,6 +87,8 @@ class Running(Protocol):
     """The documents that it was started with; None: those of its files."""
     read: Read | None
     """How those are read; None: from the files."""
+    definitions: KnownDefinitions | None
+    """What is known of the definitions in them."""
     template: Template | None
     """What it has begun with."""
     caller: Caller
@@ -75,17 +97,12 @@ class Running(Protocol):
     """None: the server keeps none."""
 
     @property
+    def interventions(self) -> Interventions:
+        """Those in its requests."""
+
+    @property
     def parent(self) -> Running | None:
         """The server whose tenant this one is."""
-
-    def activity(self) -> Activity:
-        """What the clients do; it is observed from the first call on."""
-
-    async def requests(self) -> RequestRecord:
-        """What the clients ask; it is recorded from the first call on, or from the start."""
-
-    def hit_requests(self, armed: Armed | None) -> None:
-        """Let the rules of faults hit requests from now on; None: there are none."""
 
     def access(self) -> Access:
         """What its administrator needs to use it."""

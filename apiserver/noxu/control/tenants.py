@@ -215,7 +215,11 @@ class Tenants:
 
     async def _snapshot(self, name: str) -> Base:
         """The objects of a snapshot of the server, read once. Raises ApiError NotFound, StoreError."""
-        pin = await self._control.part(Snapshots).find(name)
+        try:
+            pin = await self._control.part(Snapshots).find(name)
+        except ApiError:
+            self._base = None  # of a snapshot that is deleted, perhaps
+            raise
         if self._base is None or self._base[0] != (name, pin.revision):
             states = [
                 state
@@ -280,7 +284,8 @@ class Tenants:
     async def _make(self, config: Config, given: Sequence[Document]) -> Template:
         """Raises StartError."""
         empty = await self._template(()) if given else None
-        return await templates.make(config, given, self._control.server.caller, empty)
+        server = self._control.server
+        return await templates.make(config, given, server.caller, empty, server.definitions)
 
     async def _live(self, tenant: Tenant, beginning: TenantBeginning, started: asyncio.Future[None]) -> None:
         """The life of a tenant. `started` is done when it runs, or has failed to start."""

@@ -92,6 +92,10 @@ class InjectFaults(RequestFilter):
         _break(exchange)
         raise ConnectionResetError("a fault was injected: reset before")
 
+    async def restart(self, exchange: Exchange, hit: Hit) -> None:
+        _break(exchange)
+        raise ConnectionResetError("a fault was injected: restart")
+
     async def stale(self, exchange: Exchange, hit: Hit) -> None:
         wanted = hit.rule.effect.parameters
         if not wanted["all"] and first(exchange.query, "resourceVersion") != "0":
@@ -133,4 +137,5 @@ _STRIKES: Final[Mapping[str, Callable[[InjectFaults, Exchange, Hit], Awaitable[N
     "reset": InjectFaults.reset,
     "store": InjectFaults.store,
     "stale": InjectFaults.stale,
+    "restart": InjectFaults.restart,
 }

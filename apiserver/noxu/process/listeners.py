@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import random
 import socket
 import stat
 import struct
@@ -73,8 +74,8 @@ def parse(text: str) -> ListenPlace:
 
 
 @contextlib.contextmanager
-def opened(config: Config) -> Iterator[Listeners]:
-    """The sockets of a server, until the end. Raises StartError."""
+def opened(config: Config, ports: range | None = None) -> Iterator[Listeners]:
+    """The sockets of a server, until the end. `ports`: those of which it has one that is free. Raises StartError."""
     with contextlib.ExitStack() as closing:
         others = []
         for place in map(parse, config.listen):
@@ -84,12 +85,29 @@ def opened(config: Config) -> Iterator[Listeners]:
                 others.append(closing.enter_context(inherited(int(place.place))))
         main = next((listener for listener in others if listener.family in _INTERNET), None)
         if main is None:
-            main = closing.enter_context(listen(config.host, config.port))
+            opening = listen(config.host, config.port) if ports is None else listen_in(config.host, ports)
+            main = closing.enter_context(opening)
         yield Listeners(main, tuple(listener for listener in others if listener is not main))
 
 
+class PortInUse(StartError):
+    """Something else listens at the port."""
+
+
+def listen_in(host: str, ports: range) -> socket.socket:
+    """A listening socket at one of these ports that is free. Raises StartError.
+
+    Which one is tried first is random: a client of a server that has ended should not meet the one that comes next.
+    """
+    first = random.randrange(len(ports))  # noqa: S311 - nothing depends on it
+    for port in (*ports[first:], *ports[:first]):
+        with contextlib.suppress(PortInUse):
+            return listen(host, port)
+    raise StartError(f"no port of --tenant-ports {ports[0]}-{ports[-1]} is free: delete tenants, or allow more ports")
+
+
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket. Raises StartError."""
+    """A listening socket. Raises StartError, PortInUse."""
     try:
         encoded = host.encode() if _ADDRESS.fullmatch(host) else host  # of text, Python makes a domain name
         places = socket.getaddrinfo(encoded, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -103,7 +121,8 @@ def listen(host: str, port: int) -> socket.socket:
         why = reason(error)
         if error.errno == errno.EADDRINUSE:
             why = "another server is using it; choose another --port, or 0 for a free one" if port else _NO_PORT
-        elif error.errno in (errno.EMFILE, errno.ENFILE):
+            raise PortInUse(f"cannot listen on {host}:{port}: {why}") from None
+        if error.errno in (errno.EMFILE, errno.ENFILE):
             why = sentence(error)
         raise StartError(f"cannot listen on {host}:{port}: {why}") from None
 

@@ -97,6 +97,8 @@ def test_verbs(verbs: Json, meant: tuple[str, ...]) -> None:
         ({"watch": "drop", "breaks-contract": True}, {"what": "drop"}),
         ({"watch": {"late": "1s..2s"}}, {"what": "late", "min": 1.0, "max": 2.0}),
         ({"view": "freeze", "match": {"resource": "widgets"}}, {"what": "freeze"}),
+        ({"restart": "2s"}, {"seconds": 2.0}),
+        ({"mutate": {"patch": {"spec": None}}, "trigger": {"created": "w"}}, {"resource": "", "patch": {"spec": None}}),
     ],
 )  # fmt: skip
 def test_effects(effect: Mapping[str, Json], parameters: Mapping[str, Any]) -> None:
@@ -114,7 +116,7 @@ def test_an_effect_on_writes_leaves_reads_alone() -> None:
     ("rule", "message"),
     [
         ("conflict", "rules[0]: a rule is an object"),
-        ({}, "rules[0]: a rule has one effect, and it has none: error, delay, hang, reset, store, stale, watch, view"),
+        ({}, "rules[0]: a rule has one effect, and it has none: error, delay, hang, reset, store, stale, watch, restart, mutate, view"),
         ({"error": 500, "delay": "1s"}, "rules[0]: a rule has one effect, and error and delay are several"),
         ({"eror": 500}, "rules[0].eror: there is no such field; did you mean error?"),
         ({"error": 500, "name": "a b"}, "rules[0].name: a name has at most 100 letters, digits, - . _ between them"),
@@ -144,6 +146,13 @@ def test_an_effect_on_writes_leaves_reads_alone() -> None:
         ({"stale": {}}, "rules[0].stale: it is a duration such as 5s, or {revisions: 3}"),
         ({"stale": {"by": "5s", "revisions": 3}}, "rules[0].stale: it is stale by a duration or by a number of revisions: one of them"),
         ({"error": 500, "breaks-contract": "yes"}, "rules[0].breaks-contract: it is true or false"),
+        ({"mutate": {"patch": {}}}, "rules[0]: it needs a trigger, which says when it happens"),
+        ({"mutate": {}, "trigger": {"created": "w"}}, "rules[0].mutate: it has a merge patch: {patch: {spec: {replicas: 2}}}"),
+        ({"mutate": {"patch": {}, "resource": "w"}, "trigger": {"created": "w"}}, "rules[0].mutate: resource and name belong together"),
+        ({"mutate": {"patch": {}}, "trigger": {"created": "w"}, "times": 2}, "rules[0].times: no request is hit: the trigger says when it happens"),
+        ({"error": 500, "trigger": {"created": "w", "nth": 0}}, "rules[0].trigger.nth: it is an integer from 1 on"),
+        ({"error": 500, "trigger": {}}, "rules[0].trigger: it has one of created, updated, deleted, with a resource"),
+        ({"restart": "0s"}, "rules[0].restart: it is a duration such as 2s, of at most an hour"),
         ({"error": 500, "nth": 0}, "rules[0].nth: it is an integer from 1 on"),
         ({"error": 500, "nth": 2, "times": 3}, "rules[0].nth: it is one request, so times says nothing: leave one of them out"),
         ({"error": 500, "probability": 0}, "rules[0].probability: it is a number above 0 and up to 1"),

@@ -72,6 +72,8 @@ class _Count:
     rule: Rule
     added: datetime
     revision: Revision
+    is_armed: bool = True
+    """Whether its trigger has fired, or it has none."""
     matched: int = 0
     hit: int = 0
 
@@ -103,8 +105,27 @@ class Armed:
 
     def add(self, rules: Sequence[Rule], now: datetime, revision: Revision = 0) -> None:
         """`revision` is the newest one."""
-        self._counts.update({rule.name: _Count(rule, now, revision) for rule in rules})
+        self._counts.update({rule.name: _Count(rule, now, revision, rule.trigger is None) for rule in rules})
         self._index.clear()
+
+    def arm(self, name: str, now: datetime, revision: Revision) -> None:
+        """The trigger of a rule has fired: it is on from now on, and what it counts begins now."""
+        count = self._counts[name]
+        count.is_armed, count.added, count.revision = True, now, revision
+
+    @property
+    def waiting(self) -> list[Rule]:
+        """The rules whose trigger has not fired."""
+        return [count.rule for count in self._counts.values() if not count.is_armed]
+
+    @property
+    def restarts(self) -> list[tuple[Rule, datetime]]:
+        """The rules of restarts that are armed, and when they begin."""
+        return [
+            (count.rule, _since(count.rule.limits.since, count.added))
+            for count in self._counts.values()
+            if count.is_armed and count.rule.effect.kind == "restart"
+        ]
 
     def remove(self, name: str) -> None:
         """Raises KeyError."""
@@ -118,8 +139,16 @@ class Armed:
         self.add(rules, now, revision)
 
     def described(self) -> list[Object]:
-        """The rules, with how many requests they have matched and hit."""
-        return [{**count.rule.source, "matched": count.matched, "hit": count.hit} for count in self._counts.values()]
+        """The rules, with how many requests they have matched and hit; `waits`: for their trigger."""
+        return [
+            {
+                **count.rule.source,
+                **({} if count.is_armed else {"waits": True}),
+                "matched": count.matched,
+                "hit": count.hit,
+            }
+            for count in self._counts.values()
+        ]
 
     def views(self, asked: Asked, now: datetime) -> list[tuple[Rule, Revision]]:
         """The rules about what a client sees that are on, and the revisions that they show. Nothing is counted."""
@@ -132,7 +161,8 @@ class Armed:
 
     def oldest_shown(self) -> Revision:
         """The oldest revision that a view shows or will show; 0: there are no views."""
-        return min((count.revision for count in self._counts.values() if count.rule.effect.kind == "view"), default=0)
+        views = [count for count in self._counts.values() if count.rule.effect.kind == "view" and count.is_armed]
+        return min((count.revision for count in views), default=0)
 
     def next_change(self, now: datetime) -> datetime | None:
         """When a view begins or ends by itself next; None: never."""
@@ -140,7 +170,7 @@ class Armed:
             _since(moment, count.added)
             for count in self._counts.values()
             for moment in (count.rule.limits.since, count.rule.limits.until)
-            if moment and count.rule.effect.kind == "view"
+            if moment and count.is_armed and count.rule.effect.kind in ("view", "restart")
         ]
         return min((moment for moment in moments if moment > now), default=None)
 
@@ -149,6 +179,13 @@ class Armed:
         candidates = self._of("event", watch)
         counts = [*candidates.others, *(count for named in candidates.named.values() for count in named)]
         return [count.rule for count in counts if _fits_client(count.rule.match, watch)]
+
+    def note(self, rule: Rule, asked: Asked, now: datetime) -> None:
+        """List something that a rule has done by itself."""
+        count = self._counts[rule.name]
+        count.hit += 1
+        self.fired.append(Hit(rule, count.hit, asked, now))
+        self.number_fired += 1
 
     def hits(self, asked: Asked, now: datetime, scope: Scope = "request") -> list[Hit]:
         """The rules that hit a request or an event, in the order in which they were added."""
@@ -214,6 +251,8 @@ def _since(moment: float | datetime, added: datetime) -> datetime:
 
 def _is_on(count: _Count, now: datetime) -> bool:
     """Whether it is the time of a rule."""
+    if not count.is_armed:
+        return False
     since, until = count.rule.limits.since, count.rule.limits.until
     if since and not _since(since, count.added) <= now:
         return False

@@ -12,6 +12,8 @@
 | `watch: close`, `expire` | the stream ends instead of an event, so the client resumes; or with 410, so it lists again |
 | `watch: silent` | no bookmarks |
 | `view: freeze` | lists and watches show what was there when the rule was added, until it is cleared; then the stream goes on |
+| `restart: 2s` | all watches end, and all requests break for two seconds, as those of a server that restarts |
+| `mutate: {patch: {…}}` | an object changes: that of the trigger, or `{resource, namespace, name, patch}` |
 | `view: hold` | the same, but then the stream ends with 410: the client never sees the states between |
 
 An `EffectKind` reads its parameters into plain values; what they do to a request is in `noxu.http.faults`.
@@ -38,13 +40,14 @@ class Effect(NamedTuple):
     parameters: Mapping[str, Any]
 
 
-Scope = Literal["request", "event", "view"]
+Scope = Literal["request", "event", "view", "act"]
 
 
 class EffectKind(NamedTuple):
     """`read` raises ValueError. `verbs`: those that it can hit; None: all.
 
-    `scope` is what it hits: requests, the events of watches, or what a client sees as long as the rule is on.
+    `scope` is what it hits: requests, the events of watches, what a client sees as long as the rule is on; `act`: it does
+    something by itself, when its trigger fires.
     """
 
     read: Callable[[Json], Mapping[str, Any]]
@@ -180,6 +183,26 @@ def _watch(value: Json) -> Mapping[str, Any]:
     return _chosen("drop", "duplicate", "close", "expire", "silent")(value)
 
 
+def _restart(value: Json) -> Mapping[str, Any]:
+    seconds = duration(_text(value, "a duration"))
+    if not 0 < seconds <= MAX_DELAY:
+        raise ValueError("it is a duration such as 2s, of at most an hour")
+    return {"seconds": seconds}
+
+
+def _mutate(value: Json) -> Mapping[str, Any]:
+    accepted = ("resource", "namespace", "name", "patch")
+    if not isinstance(value, dict) or not isinstance(value.get("patch"), dict):
+        raise ValueError("it has a merge patch: {patch: {spec: {replicas: 2}}}")
+    for name in value:
+        if name not in accepted:
+            raise ValueError(f'there is no "{name}", only {", ".join(accepted)}{meant(name, accepted)}')
+    place = {name: _text(value.get(name, ""), name) for name in accepted[:3]}
+    if bool(place["resource"]) != bool(place["name"]):
+        raise ValueError("resource and name belong together; without both it is the object of the trigger")
+    return {**place, "patch": value["patch"]}
+
+
 EFFECTS: Final[Mapping[str, EffectKind]] = {
     "error": EffectKind(_error),
     "delay": EffectKind(_delay),
@@ -188,5 +211,7 @@ EFFECTS: Final[Mapping[str, EffectKind]] = {
     "store": EffectKind(_chosen("unavailable", "unknown"), WRITES),
     "stale": EffectKind(_stale, ("get", "list")),
     "watch": EffectKind(_watch, ("watch",), "event"),
+    "restart": EffectKind(_restart),
+    "mutate": EffectKind(_mutate, None, "act"),
     "view": EffectKind(_chosen("freeze", "hold"), ("list", "watch"), "view"),
 }

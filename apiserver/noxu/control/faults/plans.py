@@ -41,6 +41,9 @@ PRESETS: Final[Mapping[str, Sequence[Object]]] = {
     "stale-reads": [
         {"name": "stale-reads", "probability": 0.5, "stale": {"revisions": 5}},
     ],
+    "restart": [
+        {"name": "restart", "from": "1s", "restart": "2s"},
+    ],
     "leader-loss": [
         {"name": "leader-loss", "match": {"resource": "leases.coordination.k8s.io", "verbs": ["update", "patch"]}, "from": "2s", "until": "30s", "error": "Conflict"},
     ],

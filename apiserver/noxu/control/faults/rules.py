@@ -15,6 +15,7 @@
     probability: 0.1                    #   by chance, which depends on the seed, the rule and the number of the request only
     from: 10s                           # object time after the rule was added, or a time
     until: 1m
+    trigger: {created: gadgets}         # on only from this on, see `faults.triggers`
     error: Conflict                     # one effect
 
 `parse` checks a rule and says everything that is wrong with it, with the path of each field. A rule is a value: what it has
@@ -30,7 +31,9 @@ from typing import Any, Final, NamedTuple
 
 from noxu.api.errors import ApiError
 from noxu.control.arguments import duration, time
-from noxu.control.faults.effects import EFFECTS, Effect
+from noxu.control.faults import triggers
+from noxu.control.faults.effects import EFFECTS, Effect, Scope
+from noxu.control.faults.triggers import Trigger
 from noxu.features import meant
 from noxu.values import Json, Object
 
@@ -51,7 +54,7 @@ class Match(NamedTuple):
     agent: re.Pattern[str] | None = None
 
 
-class Limits(NamedTuple):
+class HitLimits(NamedTuple):
     """Which of the requests that match are hit. `since` and `until`: seconds after the rule was added, or a time."""
 
     nth: int = 0
@@ -67,9 +70,10 @@ class Rule(NamedTuple):
 
     name: str
     match: Match
-    limits: Limits
+    limits: HitLimits
     effect: Effect
     source: Object
+    trigger: Trigger | None = None
 
 
 class _Problems(list[tuple[str, str]]):
@@ -122,6 +126,10 @@ def _parse(rule: Object, name: str, path: str, problems: _Problems) -> Rule:
         problems.append((f"{path}.name", f"a name has at most {MAX_NAME} letters, digits, - . _ between them"))
     match = _match(rule.get("match"), f"{path}.match", problems)
     limits = _limits(rule, path, problems)
+    trigger = None
+    if rule.get("trigger") is not None:
+        trigger, wrong = triggers.parse(rule["trigger"])
+        problems.extend((f"{path}.trigger{place and '.'}{place}", why) for place, why in wrong)
     named = [key for key in rule if key in EFFECTS]
     if len(named) != 1:
         has = f"{' and '.join(named)} are several" if named else "it has none"
@@ -133,8 +141,12 @@ def _parse(rule: Object, name: str, path: str, problems: _Problems) -> Rule:
         asked = ", ".join(sorted(match.verbs))
         problems.append((f"{path}.match.verbs", f"{named[0]} is for {', '.join(kind.verbs)}, so it never hits {asked}"))
     problems.extend(_contract(rule, named[0], parameters, path))
+    problems.extend(_acting(rule, kind.scope, path))
     verbs = match.verbs if kind.verbs is None else match.verbs.intersection(kind.verbs)
-    return Rule(name, match._replace(verbs=verbs), limits, Effect(named[0], parameters), {"name": name, **rule})
+    if named[0] == "restart" and not isinstance(limits.since, datetime):
+        limits = limits._replace(until=limits.since + parameters.get("seconds", 0.0))
+    source = {"name": name, **rule}
+    return Rule(name, match._replace(verbs=verbs), limits, Effect(named[0], parameters), source, trigger)
 
 
 def _contract(rule: Object, kind: str, parameters: Mapping[str, Any], path: str) -> list[tuple[str, str]]:
@@ -159,6 +171,16 @@ def _contract(rule: Object, kind: str, parameters: Mapping[str, Any], path: str)
     if kind == "view" and limits:
         problems.append((f"{path}.{limits[0]}", "a view lasts as long as the rule is on: from and until say how long"))
     return problems
+
+
+def _acting(rule: Object, scope: Scope, path: str) -> list[tuple[str, str]]:
+    """What is wrong with a rule that does something by itself."""
+    if scope != "act":
+        return []
+    problems = [] if rule.get("trigger") is not None else [(path, "it needs a trigger, which says when it happens")]
+    unused = [name for name in ("match", *_LIMITED) if rule.get(name) is not None]
+    why = "no request is hit: the trigger says when it happens"
+    return problems + [(f"{path}.{name}", why) for name in unused]
 
 
 # -- match ------------------------------------------------------------------------------------------------------------
@@ -217,12 +239,12 @@ _MATCHED: Final[Mapping[str, tuple[str, Callable[[Json], Any]]]] = {
 # -- limits -----------------------------------------------------------------------------------------------------------
 
 
-def _limits(rule: Object, path: str, problems: _Problems) -> Limits:
+def _limits(rule: Object, path: str, problems: _Problems) -> HitLimits:
     read: dict[str, Any] = {}
     for name, (field, reader) in _LIMITED.items():
         if rule.get(name) is not None:
-            read[field] = problems.read(f"{path}.{name}", reader, rule[name], Limits._field_defaults[field])
-    limits = Limits(**read)
+            read[field] = problems.read(f"{path}.{name}", reader, rule[name], HitLimits._field_defaults[field])
+    limits = HitLimits(**read)
     if "nth" in read and read.keys() & {"every", "times", "probability"}:
         other = min(read.keys() & {"every", "times", "probability"})
         problems.append((f"{path}.nth", f"it is one request, so {other} says nothing: leave one of them out"))
@@ -263,7 +285,9 @@ _LIMITED: Final[Mapping[str, tuple[str, Callable[[Json], Any]]]] = {
     "from": ("since", _moment),
     "until": ("until", _moment),
 }
-_FIELDS: Final = ("name", "match", "breaks-contract", *_LIMITED, *EFFECTS)
+CHOOSING: Final = ("nth", "every", "times", "probability")
+"""Fields that choose among the requests that match."""
+_FIELDS: Final = ("name", "match", "trigger", "breaks-contract", *_LIMITED, *EFFECTS)
 
 
 # -- a rule of arguments ----------------------------------------------------------------------------------------------
