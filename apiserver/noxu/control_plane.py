@@ -455,12 +455,14 @@ async def running(plane: ControlPlane) -> AsyncIterator[ControlPlane]:
 
 
 def dismantle(plane: ControlPlane) -> None:
-    """Cut the cycles among the parts of a control plane that has stopped and will not run again."""
+    """Cut the cycles among the parts of a control plane that has stopped and will not run again. Its store is in memory."""
     for controller in plane.all_controllers:
         vars(controller).clear()  # each refers to its queue, which calls it
     for collection in plane.cache.collections.values():
         collection.forget_streams()
     plane.writer.environment.followers.clear()  # controllers, which write
+    vars(plane.store).clear()  # its log reads what it has begun with
+    vars(plane).clear()  # what a template has left to do refers to it
 
 
 async def _start(plane: ControlPlane, closing: contextlib.AsyncExitStack) -> None:

@@ -7,7 +7,7 @@ import gc
 import json
 import re
 import tracemalloc
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from noxu.control.templates import Template, has_tokens, is_possible, make
 from noxu.controllers import definitions as definitions_controller
 from noxu.controllers.controller import Reconciler
 from noxu.crd import validation
+from noxu.discovery import groups, openapi
 from noxu.http.webhooks import WebhookClient
 from noxu.manifests.documents import Document, read
 from noxu.process.server import Server
@@ -28,6 +29,7 @@ from noxu.schema import structural
 from noxu.values import Object
 from tests.clocks import ManualClock
 from tests.control.other_servers import ask, objects, settled
+from tests.timing import eventually_async
 
 NAMES = ("widgets", "gadgets")
 
@@ -173,6 +175,16 @@ async def test_a_template_may_begin_with_another_one(template: Template) -> None
         assert not empty.plane.served_resources.current.defined
 
 
+def _counting(function: Callable[..., Any], name: str, calls: list[str]) -> Callable[..., Any]:
+    """A function that notes its calls."""
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        calls.append(name)
+        return function(*args, **kwargs)
+
+    return counted
+
+
 async def test_nothing_is_written_parsed_validated_or_reconciled_again(
     template: Template, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,13 +196,7 @@ async def test_nothing_is_written_parsed_validated_or_reconciled_again(
         (definitions_controller.DefinitionController, "_parse"),
         (Reconciler, "_attempt"),
     ):
-        original = getattr(module, name)
-
-        def counted(*args: Any, _original: Any = original, _name: str = name, **kwargs: Any) -> Any:
-            work.append(_name)
-            return _original(*args, **kwargs)
-
-        monkeypatch.setattr(module, name, counted)
+        monkeypatch.setattr(module, name, _counting(getattr(module, name), name, work))
     async with started(template) as server:
         assert server.plane.store.revision == template.base.revision
         assert work == []
@@ -204,6 +210,29 @@ async def test_what_one_server_compiles_the_next_one_finds_compiled(template: Te
         assert found[0] is found[1] is not None
         await ask(one, "/apis/example.com/v1/namespaces/team/widgets/w")
         assert "schema" in vars(found[1])
+
+
+async def test_documents_for_clients_are_made_once(template: Template, monkeypatch: pytest.MonkeyPatch) -> None:
+    work: list[str] = []
+    for module, name in ((groups, "aggregated"), (openapi, "_assemble")):
+        monkeypatch.setattr(module, name, _counting(getattr(module, name), name, work))
+    paths = ["/openapi/v2", "/openapi/v3", "/openapi/v3/apis/example.com/v1"]
+    async with started(template) as one, started(template) as other:
+        first = [await ask(one, path) for path in paths] + [await discovery(one)]
+        assert set(work) == {"aggregated", "_assemble"}
+        work.clear()
+        assert [await ask(other, path) for path in paths] + [await discovery(other)] == first
+        assert work == []
+        await ask(other, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/gadgets.example.com", "DELETE")
+        await eventually_async(lambda: "gadgets.example.com" not in other.plane.served_resources.current.defined)
+        assert "gadgets" not in str(await discovery(other)) + str(await ask(other, "/openapi/v2"))
+        assert [await ask(one, path) for path in paths] + [await discovery(one)] == first
+
+
+async def discovery(server: Server) -> Any:
+    headers = {"Accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}
+    async with aiohttp.ClientSession() as session, session.get(f"{server.url}/apis", headers=headers) as answer:
+        return await answer.json()
 
 
 # -- what a server has of its own

@@ -18,8 +18,9 @@ from noxu import LoadError, Noxu, StartError
 from noxu.control import kept_templates
 from noxu.control import templates as control_templates
 from noxu.control.templates import Template
-from noxu.testing import sources, templates
-from noxu.testing.sources import Source, digest_of
+from noxu.testing import digests, sources, templates
+from noxu.testing.digests import digest_of
+from noxu.testing.sources import Source
 from tests.clocks import ManualClock
 from tests.testing.widgets import DEFINITION, size, widget
 
@@ -40,7 +41,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 
     monkeypatch.setattr(control_templates, "make", counted)
     monkeypatch.setattr(templates, "_kept", type(templates._kept)())
-    monkeypatch.setattr(sources, "_known", {})
+    monkeypatch.setattr(digests, "_known", {})
     yield numbers
     assert not templates._being_made
 
@@ -176,12 +177,12 @@ def test_a_change_of_files_makes_another_template(change: str, made: list[int], 
 
 
 def test_a_file_that_is_known_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "_known", {})
-    monkeypatch.setattr(sources, "_SETTLED_AFTER", -1000.0)  # so that the time of the test does not matter
+    monkeypatch.setattr(digests, "_known", {})
+    monkeypatch.setattr(digests, "_SETTLED_AFTER", -1000.0)  # so that the time of the test does not matter
     write(tmp_path / "a.yaml", TEXT)
     digest = digest_of([tmp_path / "a.yaml"])
     assert len(digest) == 32
-    monkeypatch.setattr(sources, "_read_digest", lambda _: b"read")
+    monkeypatch.setattr(digests, "_read_digest", lambda _: b"read")
     assert digest_of([tmp_path / "a.yaml"]) == digest
     write(tmp_path / "a.yaml", TEXT)  # the same, but at another time
     assert digest_of([tmp_path / "a.yaml"]) != digest
@@ -189,10 +190,10 @@ def test_a_file_that_is_known_is_not_read_again(tmp_path: Path, monkeypatch: pyt
 
 def test_a_file_that_was_just_written_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its next change may have the same time."""
-    monkeypatch.setattr(sources, "_known", {})
+    monkeypatch.setattr(digests, "_known", {})
     write(tmp_path / "a.yaml", TEXT)
     digest_of([tmp_path])
-    assert sources._known == {}
+    assert digests._known == {}
 
 
 def test_texts_and_objects_have_digests_of_their_content() -> None:
@@ -205,6 +206,17 @@ def test_texts_and_objects_have_digests_of_their_content() -> None:
     )
 
 
+def test_the_place_of_files_makes_no_difference(tmp_path: Path) -> None:
+    for directory in ("one", "other"):
+        (tmp_path / directory).mkdir()
+        write(tmp_path / directory / f"of-{directory}.yaml", TEXT)
+    assert digest_of([tmp_path / "one"]) == digest_of([tmp_path / "other" / "of-other.yaml"]) != digest_of([TEXT])
+
+
+def test_stdin_is_not_read_for_a_digest() -> None:
+    assert digest_of(["-"]) == b""
+
+
 def test_what_cannot_be_read_has_no_digest(tmp_path: Path) -> None:
     assert digest_of([tmp_path / "missing"]) == b""
     assert digest_of([OBJECT, tmp_path / "missing"]) == b""
@@ -214,14 +226,14 @@ def test_what_cannot_be_read_has_no_digest(tmp_path: Path) -> None:
 
 
 def test_linked_directories_are_read_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "_SETTLED_AFTER", -1000.0)
-    monkeypatch.setattr(sources, "_known", {})
+    monkeypatch.setattr(digests, "_SETTLED_AFTER", -1000.0)
+    monkeypatch.setattr(digests, "_known", {})
     (tmp_path / "all").mkdir()
     (tmp_path / "other").mkdir()
     write(tmp_path / "all" / "a.yaml", TEXT)
     (tmp_path / "all" / "linked").symlink_to(tmp_path / "other")
     assert len(digest_of([tmp_path / "all"])) == 32
-    assert sources._known == {}
+    assert digests._known == {}
 
 
 # -- later processes

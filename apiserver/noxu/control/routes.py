@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 from noxu.api.errors import ApiError
 from noxu.config import own_version
 from noxu.control import backup, clock, diff, fault_routes, idle, past, past_calls, snapshots, tenants, users, write_log
+from noxu.control.arguments import cut, likely
 from noxu.control.calls import ControlCall, ControlRoute
-from noxu.features import meant
 from noxu.values import Object
 
 ROOT: Final = "/_noxu/"
@@ -55,7 +55,7 @@ def find(method: str, path: str, routes: Sequence[ControlRoute] = ROUTES) -> Fou
     }
     if not there:
         paths = sorted({route.path for route in routes})
-        message = f"{path} is no path of Noxu{meant(path, paths)} (GET {ROOT} describes {', '.join(paths)})"
+        message = f"{cut(path)} is no path of Noxu{likely(path, paths)} (GET {ROOT} describes {', '.join(paths)})"
         raise ApiError(404, message, "NotFound", {})
     if method not in there:
         raise NotAllowed(path, method, sorted(there))
@@ -68,7 +68,9 @@ class NotAllowed(ApiError):
     __module__ = "noxu"  # where ApiError is public
 
     def __init__(self, path: str, method: str, methods: Sequence[str]) -> None:
-        super().__init__(405, f"{path} has no method {method}, only {', '.join(methods)}", "MethodNotAllowed", {})
+        super().__init__(
+            405, f"{cut(path)} has no method {cut(method)}, only {', '.join(methods)}", "MethodNotAllowed", {}
+        )
         self.methods = methods
 
 

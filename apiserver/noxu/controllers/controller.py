@@ -30,7 +30,7 @@ from noxu.clock import Clock, process_clock
 from noxu.containment import Contained
 from noxu.controllers.default_objects import APISERVER_MANAGER as APISERVER_MANAGER
 from noxu.controllers.default_objects import FirstObject
-from noxu.controllers.queue import LONGEST_DELAY, Flag, WorkQueue
+from noxu.controllers.queue import LONGEST_DELAY, LazyEvent, WorkQueue
 from noxu.registry.access import User
 from noxu.registry.authors import AUTHOR, of_controller
 from noxu.registry.cache import Change, Collection
@@ -127,8 +127,8 @@ class Reconciler(ABC, Generic[K]):
         self.stands_by = False
         """Another server runs it, or will: it does nothing here, which is no fault."""
         self._starting = False
-        self._synchronised = Flag()
-        self._out_of_sync = Flag()
+        self._synchronised = LazyEvent()
+        self._out_of_sync = LazyEvent()
         self._sync_failure = ""
         self._failures: dict[K, _Failure] = {}
         self._is_started = False

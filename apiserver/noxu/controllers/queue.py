@@ -28,7 +28,7 @@ from noxu.clock import Clock
 from noxu.instruments import Family, Kind, exponential
 
 
-class Flag:
+class LazyEvent:
     """An `asyncio.Event` that is made when something waits: empty, it takes 760 bytes, and a server has sixty of them."""
 
     __slots__ = ("_event", "_is_set")
@@ -154,7 +154,7 @@ class WorkQueue(Generic[K]):
         self._schedule: list[tuple[float, int, K]] = []  # a heap; entries whose time is not that in `_delayed` are void
         self._order = count()
         self._timer: asyncio.Task[None] | None = None
-        self._has_ready = Flag()
+        self._has_ready = LazyEvent()
         self._idle: dict[K, list[asyncio.Future[None]]] = {}
         self._processed: list[asyncio.Future[None]] = []
         self.is_stopped = False

@@ -198,6 +198,11 @@ class Published:
         if cached is not None:
             return cached
         resources = self._resources(served_resources, key)
+        shared: PublishedDocument | None = served_resources.documents.get((key, self._cbor))
+        if shared is not None:  # another server has made it
+            document = shared._replace(made=self._now())
+            self._keep(key, _Kept(ref(served_resources), _references(resources), document))
+            return document
         pieces = self._pieces(served_resources, key, resources)
         body = b"".join(pieces)
         if key.path:
@@ -209,6 +214,7 @@ class Published:
         compress = partial(self._gzip[key.form].of, pieces) if key.style == schemas.V2 else None
         document = document._replace(compress=compress)
         self._keep(key, _Kept(ref(served_resources), _references(resources), document))
+        served_resources.documents.add((key, self._cbor), document, len(body))
         return document
 
     def _keep(self, key: DocumentKey, entry: _Kept) -> None:

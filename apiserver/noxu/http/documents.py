@@ -7,7 +7,7 @@ of the keys, unless another one is configured.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 from weakref import ref
@@ -66,6 +66,8 @@ class Documents:
         self._now = now
         self._cbor = cbor
         self.health_results = health.HealthResults()
+        self.notes: Callable[[], Sequence[str]] = tuple
+        """What people should know who look at the health of the server."""
         self.metrics: dict[str, Scrape] = {}
         """By path."""
         self.openid: Mapping[str, Callable[[], Answer]] = {}
@@ -162,8 +164,12 @@ class Documents:
                 document = groups.aggregated(served_resources, core=core)
                 return responses.encode(document, accepted), groups.etag(document)
 
-            # into the dict of these resources, also if there are newer ones by now
-            documents[key] = await offload(_weight(served_resources), make)
+            # of these resources, also if there are newer ones by now
+            made: tuple[bytes, str] | None = served_resources.documents.get(key)
+            if made is None:
+                made = await offload(_weight(served_resources), make)
+                served_resources.documents.add(key, made, len(made[0]))
+            documents[key] = made
         return documents[key]
 
     # -- OpenAPI
@@ -185,6 +191,7 @@ class Documents:
             verbose="verbose" in query,
             excluded=query.get("exclude", []),
             results=self.health_results,
+            notes=self.notes(),
         )
         return text_answer(report.text, 200 if report.healthy else 500)
 

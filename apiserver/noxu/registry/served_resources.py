@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from noxu.crd.types import version_priority
 from noxu.registry.resource import CUSTOM, Path, Resource, Versions
@@ -87,6 +87,33 @@ def _paths_of(all_versions: Iterable[Versions]) -> Paths:
     return Paths(served, kinds, frozenset(groups))
 
 
+class MadeDocuments:
+    """Documents that show resources, by what distinguishes them: the same for all servers that have these resources.
+
+    A document has nothing of a server: neither its address nor a time. Threads may use it at the same time.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[object, Any] = {}
+        self._room = MAX_DOCUMENTS
+
+    def get(self, key: object) -> Any:
+        """A document, None if there is none."""
+        return self._kept.get(key)
+
+    def add(self, key: object, document: object, size: int) -> None:
+        """Keep a document of so many bytes, if there is room."""
+        if size <= self._room and len(self._kept) < MAX_FORMS and key not in self._kept:
+            self._room -= size  # two threads may both find room for one document: the limit is about memory
+            self._kept[key] = document
+
+
+MAX_DOCUMENTS: Final = 32 * 1024 * 1024
+"""Bytes of documents that servers with the same resources share."""
+MAX_FORMS: Final = 512
+"""The number of these documents: clients choose their forms."""
+
+
 class ServedResources:
     """Built-in resources, and the resources of established definitions."""
 
@@ -108,6 +135,8 @@ class ServedResources:
         self._disabled = disabled
         self._built_in = built_in or _paths_of(self._builtins)
         self.elsewhere = elsewhere
+        self.documents = MadeDocuments()
+        """What is made of them for clients."""
         self.defined = dict(defined or {})
         self.built_in_groups = self._built_in.groups
         if custom is not None:
@@ -148,6 +177,7 @@ class ServedResources:
             self._builtins, None, self.elsewhere, self._disabled, built_in=self._built_in, custom=self._custom
         )
         del new._custom  # found again with the next change
+        new.documents = self.documents  # copies show the same
         new.defined = {**self.defined, **copies}
         for versions in copies.values():
             for path, resource in versions.served.items():

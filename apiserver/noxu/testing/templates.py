@@ -21,6 +21,7 @@ from noxu.control.templates import KeptObjects, Template
 from noxu.http.webhooks import WebhookClient
 from noxu.manifests.manifest_cache import Cache, user_directory
 from noxu.testing import sources
+from noxu.testing.digests import digest_of
 from noxu.testing.sources import Source
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def beginning(config: Config, clock: Clock, given: Sequence[Source]) -> Beginnin
     """
     name = None
     if templates.is_possible(config, clock):
-        digest = sources.digest_of(given) if given else NOTHING
+        digest = digest_of(given) if given else NOTHING
         if digest:
             name = templates.shared(config), digest
             if (found := _find(name)) is not None and not templates.has_tokens(found):

@@ -285,6 +285,8 @@ _LIMITED: Final[Mapping[str, tuple[str, Callable[[Json], Any]]]] = {
     "from": ("since", _moment),
     "until": ("until", _moment),
 }
+CHOOSING: Final = ("nth", "every", "times", "probability")
+"""Fields that choose among the requests that match."""
 _FIELDS: Final = ("name", "match", "trigger", "breaks-contract", *_LIMITED, *EFFECTS)
 
 
