@@ -58,6 +58,8 @@ class RecordedRequest:
     by_handle: bool = False
     id: str = field(default="", repr=False)
     """The Audit-Id."""
+    traceparent: str = field(default="", repr=False)
+    """The header with which the client has said what trace the request belongs to, if it was valid."""
 
     def __str__(self) -> str:
         why = f"  {self.reason}: {self.message}" if self.message else ""
@@ -134,6 +136,7 @@ class RecentRequests(RequestFilter):
             seconds,
             bool(self._own_agent) and agent == self._own_agent,
             exchange.id,
+            "" if exchange.trace_context is None else exchange.trace_context.traceparent,
         )
 
     def since(self, number: int = 0) -> list[RecordedRequest]:
