@@ -21,6 +21,7 @@ from noxu.admission.chain import Chain
 from noxu.admission.plugins import DeferredMutating, DeferredValidating
 from noxu.admission.reviews import hooks_of
 from noxu.admission.webhooks import MutatingWebhooks
+from noxu.http.trace_context import TRACE_CONTEXT
 from noxu.testing.functions import Denied
 from noxu.testing.handle import Noxu
 from noxu.webhook.client import CallFailed
@@ -413,6 +414,25 @@ def test_a_request_in_every_detail(server: Server) -> None:
     assert before["uid"] != after["uid"]
     assert set(before["object"]["metadata"]) == {"name", "namespace", "managedFields"}
     assert after["object"]["metadata"] == _without_version(created["metadata"])
+
+
+@pytest.mark.parametrize("traceparent", ["", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"])
+def test_the_trace_of_the_client_is_handed_on(server: Server, traceparent: str) -> None:
+    server.watch("validating")
+    [hook] = chain_of(server.noxu).local_validating
+    handed_on: list[str] = []
+    original = hook.caller
+    assert original is not None
+
+    async def call(*arguments: Any, **options: Any) -> Any:
+        context = TRACE_CONTEXT.get()
+        handed_on.append("" if context is None else context.traceparent)
+        return await original(*arguments, **options)
+
+    hook.caller = call
+    headers = {"Content-Type": "application/json"} | ({"Traceparent": traceparent} if traceparent else {})
+    code, _, _ = server.client.exchange("POST", WIDGETS, json.dumps(widget()).encode(), headers)
+    assert (code, handed_on) == (201, [traceparent])
 
 
 def test_a_generated_name_is_known_when_it_is_generated(server: Server) -> None:

@@ -15,6 +15,7 @@ from noxu import Noxu
 from noxu.commands.api_client import RequestError
 from noxu.commands.fault import rule_of
 from noxu.config import Config, StartError
+from noxu.control.fault_routes import Faults
 from noxu.process.server import Server
 from noxu.values import Object
 from tests.rows import rows
@@ -89,9 +90,7 @@ async def test_a_server_begins_with_a_plan(tmp_path: Path) -> None:
     plan = tmp_path / "plan.yaml"
     plan.write_text("rules: [{match: {verbs: [get]}, error: 500}]\n")
     async with Server(Config(port=0, faults=plan, latency="1ms..2ms")) as server:
-        armed = server._faults.armed if server._faults else None
-        assert armed is not None
-        assert [rule.name for rule in armed.rules] == ["latency", "error"]
+        assert [rule.name for rule in server.control.part(Faults).armed.rules] == ["latency", "error"]
 
 
 @pytest.mark.parametrize(

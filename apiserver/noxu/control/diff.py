@@ -121,7 +121,7 @@ async def _changed(store: Store, prefix: Prefix, after: Revision, upto: Revision
             await asyncio.sleep(0)
         if batch.revision >= upto:
             break
-    return sorted(keys)
+    return await offload(len(keys) * 64, sorted, keys)
 
 
 def _is_object(key: Key) -> bool:

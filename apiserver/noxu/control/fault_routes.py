@@ -100,7 +100,7 @@ class Faults:
         server, now = self._control.server, self._control.server.clock.now()
         beginning = {rule.name for rule, begins in self.armed.restarts if begins <= now}
         if beginning - self._restarted:
-            server.end_watches()
+            server.interventions.end_watches()
         self._restarted = beginning
 
     # -- triggers
@@ -181,7 +181,7 @@ class Faults:
         self._watch_triggers()
         self._begin_restarts()
         server.retention.shown = self.armed.oldest_shown()
-        server.hit_requests(self.armed or None)
+        server.interventions.hit_requests(self.armed or None)
         self._wait_for_views()
         needs_store = any(rule.effect.kind == "store" for rule in self.armed.rules)
         server.plane.persistence.writes = FaultyWrites(server.plane.store) if needs_store else server.plane.store

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from noxu.config import Config
     from noxu.control.faults.armed import Armed
     from noxu.control.history import WriteHistory
+    from noxu.control.recorded_requests import RequestRecord
     from noxu.control.retention import Retention
     from noxu.control.templates import Template
     from noxu.control_plane import ControlPlane
@@ -54,6 +55,25 @@ class Activity(Protocol):
         ...
 
 
+class Interventions(Protocol):
+    """What is done to the requests of a server besides answering them: `noxu.http.interventions`."""
+
+    def await_turn(self, turn: Callable[[], Awaitable[None] | None]) -> None:
+        """Let each request begin when `turn` allows it."""
+
+    def activity(self) -> Activity:
+        """What the clients do; it is observed from the first call on."""
+
+    def requests(self) -> RequestRecord:
+        """What the clients ask; it is recorded from the first call on, or from the start."""
+
+    def end_watches(self) -> None:
+        """End all watches now, as a server does that restarts."""
+
+    def hit_requests(self, armed: Armed | None) -> None:
+        """Let the rules of faults hit requests from now on; None: there are none."""
+
+
 class Running(Protocol):
     """A server that runs, as this room knows it: `process.server.Server`."""
 
@@ -77,17 +97,12 @@ class Running(Protocol):
     """None: the server keeps none."""
 
     @property
+    def interventions(self) -> Interventions:
+        """Those in its requests."""
+
+    @property
     def parent(self) -> Running | None:
         """The server whose tenant this one is."""
-
-    def activity(self) -> Activity:
-        """What the clients do; it is observed from the first call on."""
-
-    def end_watches(self) -> None:
-        """End all watches now, as a server does that restarts."""
-
-    def hit_requests(self, armed: Armed | None) -> None:
-        """Let the rules of faults hit requests from now on; None: there are none."""
 
     def access(self) -> Access:
         """What its administrator needs to use it."""

@@ -343,11 +343,12 @@ class Collection:
     def continued(self, replaced: Iterable[StoredObject] = ()) -> Collection:
         """The same collection of another cache, which begins with these objects. `replaced` are those that differ there.
 
-        Neither of them may be written while they share what they have: this one belongs to a cache that follows no log.
+        The first of them that changes copies what they share.
         """
         new = Collection(self.name)
-        # shared until the first change there: a template may have thousands of objects
-        new.entries, new.keys, new._is_shared = self.entries, self.keys, True
+        # shared until one of them changes: a template may have thousands of objects
+        new.entries, new.keys = self.entries, self.keys
+        new._is_shared = self._is_shared = True
         new.floor = new.changed = self.changed
         for entry in replaced:
             new._own()
@@ -425,12 +426,16 @@ class Collection:
         # a new list: it stays as it is while others write
         return [self.entries[key] for key in self.keys[first:end]], last - end
 
+    def count(self, partition: str | None) -> int:
+        """The number of keys in a partition (None: in all)."""
+        if partition is None:
+            return len(self.keys)
+        first, last = self._bounds(partition)
+        return last - first
+
     def is_empty(self, partition: str | None) -> bool:
         """Whether there are no keys in a partition (None: at all)."""
-        if partition is None:
-            return not self.keys
-        first, last = self._bounds(partition)
-        return first == last
+        return not self.count(partition)
 
     def _bounds(self, partition: str) -> tuple[int, int]:
         """The indices of the first key of a partition and of the first one after it."""
