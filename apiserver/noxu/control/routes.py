@@ -7,7 +7,20 @@ from typing import Final, NamedTuple
 
 from noxu.api.errors import ApiError
 from noxu.config import own_version
-from noxu.control import backup, clock, diff, fault_routes, idle, past, past_calls, snapshots, tenants, users, write_log
+from noxu.control import (
+    backup,
+    clock,
+    diff,
+    fault_routes,
+    idle,
+    past,
+    past_calls,
+    programs,
+    snapshots,
+    tenants,
+    users,
+    write_log,
+)
 from noxu.control.calls import ControlCall, ControlRoute
 from noxu.features import meant
 from noxu.values import Object
@@ -27,6 +40,7 @@ ROUTES: Final[Sequence[ControlRoute]] = (
     *clock.ROUTES,
     *idle.ROUTES,
     *fault_routes.ROUTES,
+    *programs.ROUTES,
     *snapshots.ROUTES,
     *backup.ROUTES,
     *past.ROUTES,

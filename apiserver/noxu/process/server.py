@@ -202,7 +202,7 @@ class Server:
             self._closing.push_async_callback(self.history.save)
             await in_background(self._closing, self.history.save_periodically(), "history")
         await self._serve()
-        if self.config.faults or self.config.latency:
+        if self.config.begins_with_faults:
             from noxu.control import fault_routes  # few servers begin with faults
 
             fault_routes.begin(self.control)
@@ -285,9 +285,14 @@ class Server:
         if before is not None:
             self._last_filters.remove(before)
         if armed is not None:
+            from noxu.control.programs import Programs
             from noxu.http.faults import InjectFaults  # few servers have faults
 
-            self._faults = before if before is not None and before.armed is armed else InjectFaults(armed, self.clock)
+            self._faults = (
+                before
+                if before is not None and before.armed is armed
+                else InjectFaults(armed, self.clock, self.control.part(Programs))
+            )
             self._last_filters.append(self._faults)
         if before is not None and before is not self._faults:
             before.release()

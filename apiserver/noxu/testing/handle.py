@@ -36,6 +36,7 @@ from noxu.testing.clock import TimeCalls
 from noxu.testing.errors import hidden
 from noxu.testing.faults import FaultInjection
 from noxu.testing.past import PastCalls
+from noxu.testing.programs import ProgramCalls
 from noxu.testing.registration import Registration
 from noxu.testing.session import Runner, Session
 from noxu.testing.snapshots import SnapshotCalls
@@ -66,7 +67,9 @@ running: WeakKeyDictionary[Noxu, RecentRequests] = WeakKeyDictionary()
 """The servers of this process that run, and what they were asked."""
 
 
-class Noxu(FaultInjection, PastCalls, Registration, SnapshotCalls, TenantCalls, TimeCalls, Verbs, WriteLog):
+class Noxu(
+    FaultInjection, PastCalls, ProgramCalls, Registration, SnapshotCalls, TenantCalls, TimeCalls, Verbs, WriteLog
+):
     """A running server. `url` is its address, `kubeconfig` a file for clients, `users` those it was made with.
 
     Use it as a context manager (`with`, `async with`), or through the fixtures of the pytest plugin.
