@@ -436,3 +436,20 @@ async def test_each_server_knows_who_wrote_through_it(both: Clients) -> None:
         assert code == 200, listed
         written = [(item["name"], item["verb"], bool(item["user"])) for item in listed["items"] if item["name"] in "ab"]
         assert written == [("a", "create", which == 0), ("b", "create", which == 1)]
+
+
+async def test_tenants_of_a_server_keep_nothing_in_its_etcd(etcd: EtcdServer) -> None:
+    config = Config(port=0, etcd=Etcd((etcd.url,), f"/registry/{uuid4().hex}"))
+    async with Server(config) as server, aiohttp.ClientSession() as session:
+        clients = Clients([server], session, "")
+        assert (await clients.ask(0, "POST", "/_noxu/snapshots", {"name": "empty"}))[0] == 201
+        for source in ("template", "empty", {"snapshot": "empty"}):
+            code, made = await clients.ask(0, "POST", "/_noxu/tenants", {"from": source})
+            assert code == 201, made
+            async with session.post(f"{made['url']}{DEFINITIONS}", json=CRD) as answer:
+                assert answer.status == 201
+            async with session.get(f"{made['url']}{WIDGETS}") as answer:
+                assert answer.status == 200
+            assert (await clients.ask(0, "DELETE", f"/_noxu/tenants/{made['name']}"))[0] == 200
+        assert (await clients.ask(0, "GET", DEFINITIONS))[1]["items"] == []
+        assert (await clients.ask(0, "GET", WIDGETS))[0] == 404

@@ -42,10 +42,6 @@ class Clock(Protocol):
         """The time of day, in UTC."""
         ...
 
-    def timestamp(self) -> float:
-        """The same in seconds since 1970."""
-        ...
-
     def monotonic(self) -> float:
         """Seconds since an arbitrary moment; never decreases."""
         ...
@@ -60,9 +56,6 @@ class SystemClock:
 
     def now(self) -> datetime:
         return datetime.now(UTC)
-
-    def timestamp(self) -> float:
-        return self.now().timestamp()
 
     def monotonic(self) -> float:
         return time.monotonic()

@@ -100,12 +100,20 @@ class ControlPlane:
 
     @contextlib.asynccontextmanager
     async def controllers_paused(self) -> AsyncIterator[None]:
-        """While the context is open, no controller of this server writes. Afterwards they go on with the state that is there then."""
-        controllers = self.all_controllers
+        """While the context is open, no controller of this server writes. Afterwards they go on with the state that is there then.
+
+        Those that make definitions served and rules apply have caught up before the others see that state. Raises ApiError.
+        """
+        controllers, followers = self.all_controllers, dict.fromkeys(self.writer.environment.followers.values())
         try:
             for controller in controllers:
                 await controller.interrupt()
             yield
+            for controller in controllers:
+                if controller in followers:
+                    controller.go_on()
+            for follower in followers:
+                await follower.caught_up()
         finally:
             for controller in controllers:
                 controller.go_on()
@@ -447,12 +455,14 @@ async def running(plane: ControlPlane) -> AsyncIterator[ControlPlane]:
 
 
 def dismantle(plane: ControlPlane) -> None:
-    """Cut the cycles among the parts of a control plane that has stopped and will not run again."""
+    """Cut the cycles among the parts of a control plane that has stopped and will not run again. Its store is in memory."""
     for controller in plane.all_controllers:
         vars(controller).clear()  # each refers to its queue, which calls it
     for collection in plane.cache.collections.values():
         collection.forget_streams()
     plane.writer.environment.followers.clear()  # controllers, which write
+    vars(plane.store).clear()  # its log reads what it has begun with
+    vars(plane).clear()  # what a template has left to do refers to it
 
 
 async def _start(plane: ControlPlane, closing: contextlib.AsyncExitStack) -> None:

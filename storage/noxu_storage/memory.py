@@ -38,6 +38,7 @@ from noxu_storage.types import (
 )
 
 COMPACTION_SPAN: Final = 1_000  # revisions that compaction handles before other tasks run
+LIST_SPAN: Final = 5_000  # states that a list reads before other tasks run: about 8 ms
 SCAN_SPAN: Final = 1_000  # keys that a scan reads before other tasks run
 
 
@@ -194,16 +195,22 @@ class MemoryStore:
         return None if history is None else _at(history, revision)
 
     async def list(self, prefix: Prefix, *, revision: Revision = 0, limit: int = 0, after: Key | None = None) -> Page:
-        self._log.require_open()
-        revision = self._log.read_revision(revision)
-        items: list[KeyValue] = []
-        remaining = 0
-        for state in self._states(prefix, revision, after):
-            if limit and len(items) == limit:
-                remaining += 1
-            else:
-                items.append(state)
-        return Page(items, revision, remaining)
+        while True:
+            self._log.require_open()
+            at = self._log.read_revision(revision)
+            items: list[KeyValue] = []
+            remaining = 0
+            for number, state in enumerate(self._states(prefix, at, after), 1):
+                if limit and len(items) == limit:
+                    remaining += 1
+                else:
+                    items.append(state)
+                if number % LIST_SPAN == 0:
+                    await asyncio.sleep(0)  # what others write meanwhile is later than `at`
+            if (
+                at >= self._log.compacted
+            ):  # else compaction has overtaken it: it raises Compacted, or reads what is newest now
+                return Page(items, at, remaining)
 
     async def count(self, prefix: Prefix) -> int:
         self._log.require_open()
@@ -320,7 +327,10 @@ class MemoryStore:
         for name in names:
             own = self._collections.get(name) or _Collection(self._histories(name))
             for key in own.keys(prefix.partition, after):
-                if (state := _at(own.histories[key], revision)) is not None:
+                history = own.histories.get(
+                    key
+                )  # compaction may have removed one while this waited: it was deleted before
+                if history is not None and (state := _at(history, revision)) is not None:
                     yield state
 
     async def transact(self, decide: Decide) -> Revision:

@@ -415,6 +415,24 @@ def test_a_request_in_every_detail(server: Server) -> None:
     assert after["object"]["metadata"] == _without_version(created["metadata"])
 
 
+@pytest.mark.parametrize("traceparent", ["", "00-1-2-01"])
+def test_the_trace_of_the_client_is_handed_on(server: Server, traceparent: str) -> None:
+    server.watch("validating")
+    [hook] = chain_of(server.noxu).local_validating
+    handed_on: list[str] = []
+    original = hook.caller
+    assert original is not None
+
+    async def call(*arguments: Any, **options: Any) -> Any:
+        handed_on.append(options.pop("traceparent", ""))
+        return await original(*arguments, **options)
+
+    hook.caller = call
+    headers = {"Content-Type": "application/json"} | ({"Traceparent": traceparent} if traceparent else {})
+    code, _, _ = server.client.exchange("POST", WIDGETS, json.dumps(widget()).encode(), headers)
+    assert (code, handed_on) == (201, [traceparent])
+
+
 def test_a_generated_name_is_known_when_it_is_generated(server: Server) -> None:
     server.watch("mutating")
     server.watch("validating")

@@ -17,7 +17,7 @@ import pytest
 from benchmarks.samples import DEFINITION
 from benchmarks.servers import DEFINITIONS
 from benchmarks.soak import WATCHED, Call, calls, growth, send, send_round, stored_objects
-from noxu.http.request import RequestInfo
+from noxu.http.request import RequestInfo, Target
 from noxu.registry import cache
 from noxu.testing.handle import Noxu
 from noxu_storage.types import Event, Key, KeyValue
@@ -63,7 +63,7 @@ def test_stored_objects_are_those_of_all_resources() -> None:
 
 
 ROOT = Path(__file__).parents[2]
-WINDOW = {str(kind) for kind in (Event, Key, KeyValue, RequestInfo)}
+WINDOW = {str(kind) for kind in (Event, Key, KeyValue, RequestInfo, Target)}
 """What is kept of the newest changes and paths, however many there were."""
 FIRST, WARM, ROUNDS = 1, 3, 5  # none of them has a watch, which lasts a second
 
@@ -74,6 +74,9 @@ def report() -> None:
     with Noxu() as noxu:
         requests = noxu._requests
         requests._answered, requests._refused = deque(maxlen=10), deque(maxlen=5)
+        journal = noxu._server.plane.persistence.journal
+        assert journal is not None
+        journal.writes, journal.reads = deque(maxlen=10), deque(maxlen=10)
         connection = http.client.HTTPConnection(urlsplit(noxu.url).netloc)
         send(connection, Call(201, "POST", DEFINITIONS, DEFINITION))
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from noxu import Noxu
 from noxu.commands.api_client import RequestError
 from noxu.commands.fault import rule_of
 from noxu.config import Config, StartError
+from noxu.control.fault_routes import Faults
 from noxu.process.server import Server
 from noxu.values import Object
 from tests.rows import rows
@@ -64,7 +68,7 @@ def test_rules_are_added_listed_and_cleared(run: Run, noxu: Noxu, here: Path) ->
     [
         ("add", 2, "add needs a rule such as error=Conflict, -f FILE or --preset NAME"),
         ("replace", 2, "replace needs -f FILE"),
-        ("list -f x", 2, "-f is for add and replace"),
+        ("list -f x", 2, "-f is for add, replace and shrink"),
         ("add error=500 --seed 7", 2, "--seed is for replace"),
         ("fired x", 2, "fired takes no words"),
         ("add eror=500", 1, "rules[0].eror: there is no such field; did you mean error?"),
@@ -86,9 +90,7 @@ async def test_a_server_begins_with_a_plan(tmp_path: Path) -> None:
     plan = tmp_path / "plan.yaml"
     plan.write_text("rules: [{match: {verbs: [get]}, error: 500}]\n")
     async with Server(Config(port=0, faults=plan, latency="1ms..2ms")) as server:
-        armed = server._faults.armed if server._faults else None
-        assert armed is not None
-        assert [rule.name for rule in armed.rules] == ["latency", "error"]
+        assert [rule.name for rule in server.control.part(Faults).armed.rules] == ["latency", "error"]
 
 
 @pytest.mark.parametrize(
@@ -109,3 +111,45 @@ async def test_a_plan_that_is_refused(tmp_path: Path, text: str | None, latency:
         async with Server(Config(port=0, faults=plan, latency=latency)):
             pass
     assert message in str(error.value)
+
+
+# -- shrinking --------------------------------------------------------------------------------------------------------
+
+FAILS_WITH_TWO = (
+    "import os, sys; text = open(os.environ['NOXU_FAULTS']).read(); sys.exit('a-3' in text and 'b-1' in text)"
+)
+
+
+def test_a_run_is_shrunk(run: Run, here: Path) -> None:
+    rules = [{"name": name, "probability": 0.5, "error": 500} for name in "ab"]
+    fired = [{"rule": name, "number": number} for name in "ab" for number in (1, 2, 3)]
+    (here / "fired.json").write_text(json.dumps({"seed": 7, "rules": rules, "fired": fired}))
+    program = here / "program.py"
+    program.write_text(FAILS_WITH_TWO)
+    ran = run(f"fault shrink fired.json -f least.yaml -- {sys.executable} {program}")
+    assert (ran.status, ran.out) == (0, "")
+    assert ran.err.splitlines()[-1].startswith("2 of 6 faults are enough (")
+    least = yaml.safe_load((here / "least.yaml").read_text())
+    assert (least["seed"], [rule["name"] for rule in least["rules"]]) == (7, ["a-3", "b-1"])
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "message"),
+    [
+        ("shrink -- true", 2, "shrink needs one file, which `noxu fault fired -o json` has printed"),
+        ("shrink fired.json", 2, "a command stands after --"),
+        ("list --verbose", 2, "--verbose is for shrink"),
+        ("shrink none.json -- true", 1, "none.json: No such file or directory"),
+        ("shrink other.json -- true", 1, "other.json: it is not what `noxu fault fired -o json` prints"),
+        ("shrink fired.json -- true", 1, "the command passes with all 1 faults: there is nothing to shrink"),
+        ("shrink fired.json -- false", 1, "the command fails without any fault, too"),
+        ("shrink fired.json -- nothing-of-this-name", 127, "nothing-of-this-name"),
+    ],
+)
+def test_what_cannot_be_shrunk(run: Run, here: Path, words: str, status: int, message: str) -> None:
+    (here / "other.json").write_text("[]")
+    fired = {"rules": [{"name": "a", "error": 500}], "fired": [{"rule": "a", "number": 1}]}
+    (here / "fired.json").write_text(json.dumps(fired))
+    ran = run(f"fault {words}")
+    assert ran.status == status
+    assert message in ran.err

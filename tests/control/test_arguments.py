@@ -134,6 +134,23 @@ def test_every_wrong_field_is_a_cause() -> None:
     assert [cause["field"] for cause in refusal.value.causes] == ["nam", "count"]
 
 
+def test_a_message_names_the_first_wrong_arguments_only() -> None:
+    """Clients choose how many there are, and how long."""
+    names = ["n" * 1_000_000, *(f"a{n}" for n in range(9999))]
+    with pytest.raises(ApiError) as refusal:
+        from_query({name: ["1"] for name in names}, DECLARED, PATH)
+    assert f'there is no parameter "{"n" * 100}…" of' in refusal.value.message
+    assert refusal.value.message.endswith("; and 9990 more")
+    assert len(refusal.value.message) < 5000
+    with pytest.raises(ApiError) as refusal:
+        from_body(json.dumps(dict.fromkeys(names, 1)).encode(), DECLARED, PATH)
+    assert [len(cause["field"]) for cause in refusal.value.causes] == [101, *[2] * 9]
+    assert len(json.dumps(refusal.value.status)) < 10_000
+    twice = ",".join(f'"a{n}":1,"a{n}":1' for n in range(50))
+    with pytest.raises(ApiError, match=r'duplicate field "a9"; and 40 more$'):
+        from_body(f"{{{twice}}}".encode(), DECLARED, PATH)
+
+
 def test_a_required_argument() -> None:
     declared = {"name": Argument(TEXT, "a name", required=True)}
     with pytest.raises(ApiError, match="name: it is required"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from noxu.control.history import WriteHistory
 from noxu.control.recorded_writes import RecordedWrite
 from noxu.registry import authors
 from noxu.registry.authors import Author, Journal, Watching, WatchScope, of_controller
+from noxu.testing.handle import Noxu
 from noxu_storage.memory import MemoryStore
 from noxu_storage.notes import RevisionNote
 from noxu_storage.sqlite import SqliteStore
@@ -230,8 +232,8 @@ class StartedAt(SystemClock):
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
 
-    def timestamp(self) -> float:
-        return self._seconds
+    def now(self) -> datetime:
+        return datetime.fromtimestamp(self._seconds, UTC)
 
 
 @rows(
@@ -243,6 +245,25 @@ async def test_the_newest_revision_at_a_time(seconds: float, revision: int) -> N
     journal = Journal(StartedAt(9.0))
     journal.writes.extend([(3, 10.0, by("x", 1.0)), (4, 20.0, by("x", 2.0)), (6, 40.0, by("x", 3.0))])
     assert await WriteHistory(MemoryStore(), journal).revision_at(seconds) == revision
+
+
+class OwnClock:
+    """A clock of a program, which has what `Clock` asks for and no more."""
+
+    def now(self) -> datetime:
+        return datetime(2030, 1, 1, tzinfo=UTC)
+
+    def monotonic(self) -> float:
+        return 0.0
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+def test_the_time_of_a_clock_that_a_program_has_given() -> None:
+    with Noxu(clock=OwnClock()) as noxu:
+        noxu.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})
+        assert [str(write.time) for write in noxu.log("configmaps", "a")] == ["2030-01-01 00:00:00+00:00"]
 
 
 async def test_the_author_of_what_was_there_before() -> None:

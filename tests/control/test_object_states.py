@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 
 from noxu.control import object_states
-from noxu.control.object_states import Written, written
+from noxu.control.object_states import ObjectRevisions, written
 from noxu_storage.memory import MemoryStore
 from noxu_storage.store import Store
 from noxu_storage.types import Key
@@ -30,14 +30,14 @@ async def store() -> Store:
     return store
 
 
-WRITTEN: Final[list[tuple[str, Key, int, int, Written]]] = [
-    ("all of its states", A, 7, 0, Written([2, 4, 6], is_complete=True)),
-    ("those until then", A, 5, 0, Written([2, 4], is_complete=True)),
-    ("those since it was created again", A, 10, 0, Written([9], is_complete=True)),
-    ("none when it is deleted", A, 8, 0, Written([], is_complete=True)),
-    ("none before it exists", B, 2, 0, Written([], is_complete=True)),
-    ("those since its past begins", A, 7, 5, Written([4, 6], is_complete=False)),
-    ("its creation was the first change that is kept", B, 10, 6, Written([7, 10], is_complete=True)),
+WRITTEN: Final[list[tuple[str, Key, int, int, ObjectRevisions]]] = [
+    ("all of its states", A, 7, 0, ObjectRevisions([2, 4, 6], is_complete=True)),
+    ("those until then", A, 5, 0, ObjectRevisions([2, 4], is_complete=True)),
+    ("those since it was created again", A, 10, 0, ObjectRevisions([9], is_complete=True)),
+    ("none when it is deleted", A, 8, 0, ObjectRevisions([], is_complete=True)),
+    ("none before it exists", B, 2, 0, ObjectRevisions([], is_complete=True)),
+    ("those since its past begins", A, 7, 5, ObjectRevisions([4, 6], is_complete=False)),
+    ("its creation was the first change that is kept", B, 10, 6, ObjectRevisions([7, 10], is_complete=True)),
 ]
 
 
@@ -45,7 +45,7 @@ WRITTEN: Final[list[tuple[str, Key, int, int, Written]]] = [
     ("key", "upto", "compacted", "expected"), [row[1:] for row in WRITTEN], ids=[row[0] for row in WRITTEN]
 )
 async def test_the_revisions_that_wrote_an_object(
-    store: Store, key: Key, upto: int, compacted: int, expected: Written
+    store: Store, key: Key, upto: int, compacted: int, expected: ObjectRevisions
 ) -> None:
     await store.compact(compacted)
     assert await written(store, key, upto) == expected
@@ -53,7 +53,7 @@ async def test_the_revisions_that_wrote_an_object(
 
 async def test_of_many_states_the_newest_are_looked_at(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(object_states, "MAX_STATES", 2)
-    assert await written(store, A, 7) == Written([4, 6], is_complete=False)
+    assert await written(store, A, 7) == ObjectRevisions([4, 6], is_complete=False)
 
 
 async def test_it_costs_what_the_object_has_not_what_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,5 +69,5 @@ async def test_it_costs_what_the_object_has_not_what_is_stored(monkeypatch: pyte
         return await get(key, **options)
 
     monkeypatch.setattr(store, "get", counted)
-    assert await written(store, A, store.revision) == Written([2], is_complete=True)
+    assert await written(store, A, store.revision) == ObjectRevisions([2], is_complete=True)
     assert asked == 2

@@ -66,6 +66,12 @@ def test_an_unknown_path_is_told_the_known_ones(path: str, meant: str) -> None:
     )
 
 
+def test_a_long_path_is_cut() -> None:
+    with pytest.raises(ApiError) as refusal:
+        find("GET", f"/_noxu/{'a' * 1_000_000}", TABLE)
+    assert refusal.value.message.startswith(f"/_noxu/{'a' * 93}… is no path of Noxu (GET")
+
+
 def test_another_method_is_told_those_that_are_there() -> None:
     with pytest.raises(NotAllowed, match="/_noxu/things has no method PATCH, only GET, POST") as refusal:
         find("PATCH", "/_noxu/things", TABLE)

@@ -199,6 +199,20 @@ def test_a_definition_that_was_deleted_is_served_again_with_its_objects(noxu: No
     assert bare(noxu.get(definition)) == bare(definition)
 
 
+def test_controllers_go_on_when_definitions_are_served(noxu: Noxu) -> None:
+    """That of APIServices deletes those of group versions that are not served: they are, when it sees that its own are back."""
+    large = "read in a thread, which takes longer than to read an APIService. " * 1000
+    noxu.create(widgets(version({"type": "object", "description": large})))
+    before = noxu.wait("apiservices", "v1.example.com", "create")
+    noxu.snapshot("base")
+    for _ in range(5):
+        noxu.delete("customresourcedefinitions", "widgets.example.com")
+        noxu.wait(before, "delete")
+        noxu.restore("base")
+        noxu._call(settled(noxu._server.plane.all_controllers))
+        assert bare(noxu.get(before)) == bare(before)
+
+
 def test_a_definition_that_was_deleted_a_moment_ago_is_not_deleted_further(noxu: Noxu) -> None:
     definition = noxu.create(WIDGETS)
     before = [noxu.create(widget(f"w{number}")) for number in range(20)]

@@ -14,18 +14,22 @@ from typing import Any
 import aiohttp
 import pytest
 
+from noxu.api.errors import plain_error
 from noxu.config import Config, NotLoadedError, TlsOptions
 from noxu.control import templates
 from noxu.control.templates import Template, has_tokens, is_possible, make
 from noxu.controllers import definitions as definitions_controller
 from noxu.controllers.controller import Reconciler
+from noxu.controllers.namespace_objects import ServiceAccountController
 from noxu.crd import validation
 from noxu.discovery import groups, openapi
 from noxu.http.webhooks import WebhookClient
 from noxu.manifests.documents import Document, read
 from noxu.process.server import Server
 from noxu.registry import custom
+from noxu.registry.access import AccessAttributes, User
 from noxu.schema import structural
+from noxu.security.credentials import ADMINISTRATOR
 from noxu.values import Object
 from tests.clocks import ManualClock
 from tests.control.other_servers import ask, objects, settled
@@ -262,20 +266,50 @@ async def test_over_tls_each_server_publishes_its_own_authority(template: Templa
             assert published == server.secured.certificate_authority.decode()
 
 
-async def test_roles_count_in_a_server_with_rbac() -> None:
-    config = Config(port=0, authorization_modes=("RBAC",))
-    role = """
+RBAC = """
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: reads, labels: {rbac.authorization.k8s.io/aggregate-to-view: "true"}}
 rules: [{apiGroups: [example.com], resources: [widgets], verbs: [get]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: jane}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: reads}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: jane}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: eve, namespace: default}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: reads}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: eve}]
 """
-    from noxu.registry.access import AccessAttributes, User
 
-    async with started(await made(role, config), config) as server:
-        asked = AccessAttributes(User("system:admin", groups=("system:masters",)), "get", group="example.com")
-        assert server.plane.authorize(asked).allowed
-        view = json.loads((await objects(server))["rbac.authorization.k8s.io/clusterroles  view"])
+
+async def test_roles_and_bindings_count_in_each_server_by_itself() -> None:
+    config = Config(port=0, authorization_modes=("RBAC",))
+    template = await made(RBAC, config)
+
+    def allowed(server: Server, user: str, namespace: str = "") -> bool:
+        asked = AccessAttributes(User(user), "get", group="example.com", resource="widgets", namespace=namespace)
+        return server.plane.authorize(asked).allowed
+
+    async with started(template, config) as one, started(template, config) as other:
+        for server in (one, other):
+            assert (allowed(server, "jane"), allowed(server, "eve"), allowed(server, "eve", "default")) == (
+                True,
+                False,
+                True,
+            )
+        token = one.plane.static_tokens.issue(ADMINISTRATOR)
+        roles = f"{one.url}/apis/rbac.authorization.k8s.io/v1"
+        async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {token}"}) as session:
+            for path in ("clusterrolebindings/jane", "namespaces/default/rolebindings/eve"):
+                async with session.delete(f"{roles}/{path}") as answer:
+                    assert answer.status == 200
+        assert not any(allowed(one, user, "default") for user in ("jane", "eve"))
+        assert all(allowed(other, user, "default") for user in ("jane", "eve"))
+        view = json.loads((await objects(other))["rbac.authorization.k8s.io/clusterroles  view"])
         assert {"apiGroups": ["example.com"], "resources": ["widgets"], "verbs": ["get"]} in view["rules"]
 
 
@@ -378,6 +412,25 @@ async def test_controllers_go_on_from_where_those_of_the_template_were(template:
         await ask(server, "/api/v1/namespaces", "POST", {"metadata": {"name": "n"}}, code=201)
         await settled(server)
         assert {"/serviceaccounts n/ default", "/configmaps n/ kube-root-ca.crt"} <= (await objects(server)).keys()
+
+
+async def test_what_has_failed_in_the_template_is_tried_again_in_each_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as what a webhook refuses that does not run yet."""
+    reconcile = ServiceAccountController.reconcile
+
+    async def fail(controller: ServiceAccountController, namespace: str) -> None:
+        if namespace == "team":
+            raise plain_error("not yet")
+        await reconcile(controller, namespace)
+
+    monkeypatch.setattr(ServiceAccountController, "reconcile", fail)
+    template = await made()
+    async with started(template) as server:
+        assert "/serviceaccounts team/ default" not in await objects(server)
+        monkeypatch.setattr(ServiceAccountController, "reconcile", reconcile)
+        await eventually_async(lambda: server.plane.store.revision > template.base.revision)
+        await settled(server)
+        assert "/serviceaccounts team/ default" in await objects(server)
 
 
 async def test_revisions_go_on_and_the_past_is_the_creation_of_what_is_there(template: Template) -> None:

@@ -23,9 +23,10 @@ from noxu.api.errors import ApiError
 from noxu.config import Config, StartError, TlsOptions
 from noxu.control import templates
 from noxu.control.running import Control
-from noxu.control.tenants import DEFAULT_TTL, MAX_TTL, Tenants, WantedTenant
+from noxu.control.tenants import DEFAULT_TTL, MAX_TTL, STOPS, Tenants, WantedTenant
 from noxu.manifests.documents import Document
 from noxu.manifests.watch import FileWatch
+from noxu.process.running import new_loop_factory
 from noxu.process.server import Server
 from noxu.registry.access import User
 from noxu.security.kubeconfig import Access
@@ -571,6 +572,40 @@ async def test_the_tenants_of_a_server_stop_with_it() -> None:
     assert open_files() == files
 
 
+def test_a_tenant_ends_in_the_midst_of_requests(caplog: pytest.LogCaptureFixture) -> None:
+    """Large writes that threads work on, watches, lists: whatever it is doing, its end is no bug.
+
+    With the loop of servers: asyncio's own forgets a connection that is accepted while a server stops.
+    """
+    large = {"data": {f"key-{number}": "a" * 2000 for number in range(100)}}
+
+    async def ask_until_gone(url: str, number: int) -> None:
+        async with aiohttp.ClientSession() as session:
+            with contextlib.suppress(aiohttp.ClientError):
+                for turn in range(1000):
+                    value = {"metadata": {"name": f"m{number}-{turn}"}, **large}
+                    await (await session.post(f"{url}{MAPS}", json=value)).read()
+                    await (await session.get(f"{url}{MAPS}")).read()
+                    await (await session.get(f"{url}/openapi/v2")).read()
+                    watch = await session.get(f"{url}{MAPS}?watch=1&resourceVersion=0")
+                    await watch.content.readline()
+
+    async def run() -> None:
+        async with Server(PLAIN) as server, calling(server) as call:
+            for turns in range(0, 200, 20):
+                made = await call.create(manifests=[widgets()])
+                clients = [asyncio.create_task(ask_until_gone(made["url"], number)) for number in range(5)]
+                await loop_turns(turns)
+                await call("DELETE", made["name"])
+                async with hang_guard():
+                    await asyncio.gather(*clients)
+            await loop_turns()
+
+    with asyncio.Runner(loop_factory=new_loop_factory()) as runner:
+        runner.run(run())
+    assert [record.getMessage() for record in caplog.records if record.levelname in ("WARNING", "ERROR")] == []
+
+
 # -- nothing is left
 
 
@@ -622,7 +657,9 @@ class Beside:
         self.config, self.parent, self.template, self.given = Config(), None, object(), ()
         self.may_start = asyncio.Event()
         self.starts, self.stops = starts, stops
-        self.began = self.running = self.ended = 0
+        self.may_stop = asyncio.Event()
+        self.may_stop.set()
+        self.began = self.running = self.stopping = self.ended = 0
 
     @contextlib.asynccontextmanager
     async def tenant(self, *_beginning: object) -> AsyncIterator[Any]:
@@ -634,6 +671,8 @@ class Beside:
             self.running += 1
             yield self
             self.running -= 1
+            self.stopping += 1
+            await self.may_stop.wait()
             if self.stops is not None:
                 self.stops()
         finally:
@@ -740,6 +779,20 @@ async def test_few_start_at_the_same_time() -> None:
     await asyncio.gather(*creating)
     assert len(tenants.all()) == 20
     await tenants.close()
+
+
+async def test_as_many_may_stop_at_the_same_time() -> None:
+    tenants = tenants_of(server := Beside())
+    server.may_start.set()
+    await asyncio.gather(*[tenants.create(WantedTenant()) for _ in range(2 * STOPS)])
+    server.may_stop.clear()
+    closing = asyncio.create_task(tenants.close())
+    await loop_turns()
+    assert server.stopping == STOPS
+    server.may_stop.set()
+    async with hang_guard():
+        await closing
+    assert server.ended == 2 * STOPS
 
 
 async def test_a_tenant_waits_for_the_one_that_had_its_name() -> None:

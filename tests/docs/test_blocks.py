@@ -80,6 +80,7 @@ SHOWN: Final = {
     "README.md text": "what the server prints, with a path of the reader",
     "docs/architecture.md text  change": "a picture",
     "docs/admission.md text Error from server": "the message of the example, which its test compares",
+    "docs/etcd.md text python": "needs both API servers, each with an etcd",
     "docs/fake-clients.md text": "the log of client-go",
     "docs/testing.md text": "the report of pytest, parts of which test_reports.py compares",
 }

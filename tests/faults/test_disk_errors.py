@@ -26,6 +26,7 @@ from noxu_storage import disk as disk_files
 from noxu_storage import sqlite as module
 from noxu_storage.check import check
 from noxu_storage.sqlite import SqliteStore
+from noxu_storage.transactions import StagedWrite
 from noxu_storage.types import (
     EVERYTHING,
     Conflict,
@@ -187,6 +188,57 @@ async def test_no_acknowledged_write_is_lost_whichever_statement_fails(disk: Dis
     else:
         raise AssertionError
     assert number > 10
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_transaction_is_all_or_nothing_whichever_statement_fails(disk: Disk, tmp_path: Path, kind: str) -> None:
+    for name, value in KINDS[kind].items():
+        setattr(disk, name, value)
+    changed = {key("deleted"): None, key("changed"): b"now", key("created"): b"new"}
+
+    async def state(store: SqliteStore) -> dict[Key, bytes]:
+        return {item.key: item.value for item in (await store.list(EVERYTHING)).items}
+
+    for number in range(1, 200):
+        file = tmp_path / str(number) / "noxu.db"
+        disk.armed, disk.statements, disk.fails = False, 0, number
+        store = await SqliteStore.open(file, "normal")
+        for name in ("deleted", "changed"):
+            await store.put(key(name), b"then", expected=0)
+        before = await state(store)
+        after = {each: value for each, value in {**before, **changed}.items() if value is not None}
+
+        async def decide(store: SqliteStore = store) -> list[StagedWrite]:
+            states = [await store.get(each) for each in changed]
+            return [
+                StagedWrite(each, value, now.revision if now else 0)
+                for (each, value), now in zip(changed.items(), states, strict=True)
+            ]
+
+        disk.armed = True
+        async with hang_guard():
+            [outcome] = await asyncio.gather(store.transact(decide), return_exceptions=True)
+        disk.armed = False
+        await recovered(store)
+        now = await state(store)
+        assert now in (before, after)
+        if isinstance(outcome, int):
+            assert (now, outcome) == (after, 6)
+        else:
+            assert isinstance(outcome, OutcomeUnknown) or (isinstance(outcome, Unavailable) and now == before), outcome
+        await store.put(key("last"), b"last", expected=0)  # others go on
+        events = await history(store)
+        assert [event.revision for event in events] == list(range(2, store.revision + 1))
+        await store.close()
+        assert check(file).problems == []
+        reopened = await SqliteStore.open(file, "normal")
+        assert await state(reopened) == {**now, key("last"): b"last"}
+        await reopened.close()
+        if not disk.reached:
+            assert now == after
+            break
+    else:
+        raise AssertionError
 
 
 # The same for what SQLite does to its files: writes, truncations, syncs and deletions.

@@ -188,6 +188,19 @@ def test_a_change_that_is_refused_changes_nothing(
         assert [rule["name"] for rule in ask(noxu, "GET", "/_noxu/faults").value["rules"]] == ["keep"]
 
 
+def test_a_verbose_report_says_that_faults_are_on(noxu: Noxu) -> None:
+    def report() -> str:
+        connection = http.client.HTTPConnection(urlsplit(noxu.url).netloc, timeout=60)
+        connection.request("GET", "/readyz?verbose")
+        text = connection.getresponse().read().decode()
+        connection.close()
+        return text
+
+    with noxu.fault(rule_name="slow", delay="1ms"):
+        assert "warn: faults are on: slow; `noxu fault clear` clears them\nreadyz check passed" in report()
+    assert "faults" not in report()
+
+
 async def test_in_a_coroutine(noxu: Noxu) -> None:
     async with noxu.fault(verbs=["create"], error=503) as fault:
         with pytest.raises(ApiError, match="currently unable"):

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 
 import pytest
 
-from noxu.control import diff
+from noxu.api.errors import ApiError
+from noxu.control import diff, object_states
 from noxu.testing.handle import MakeNoxu, Noxu
 from noxu.values import Object
+from noxu_storage.types import Compacted
 from tests import definitions
 from tests.clocks import ManualClock
 from tests.http.test_past import Sent, config_map, send
+from tests.timing import HANGS_AFTER
 
 GROUP: Final = "past.example.com"
 SPEC: Final = {"type": "object", "properties": {"size": {"type": "integer"}, "colour": {"type": "string"}}}
@@ -172,6 +176,7 @@ def test_diff_shows_what_a_definition_makes_of_an_object(make_noxu: MakeNoxu) ->
 REFUSED: Final = [
     ("no moment", "diff", {}, 400, "from: it is required"),
     ("a moment to come", "diff", {"since": "9999"}, 400, "revision 9999 does not exist yet"),
+    ("no objects", "diff", {"since": "1", "limit": "0"}, 400, "limit: it is at least 1"),
     ("a name without a type", "diff", {"since": "1", "name": "a"}, 400, "name needs a type"),
     ("a type that is served at neither moment", "diff", {"since": "1", "type": "widgts"}, 404, "did you mean widgets."),
     ("an object that is not there", "blame", {"type": "widgets", "name": "z"}, 404,
@@ -232,3 +237,20 @@ def test_large_differences_end_an_answer(make_noxu: MakeNoxu, monkeypatch: pytes
     noxu.apply(config_map("a"), config_map("b"), config_map("c"))
     some = Past(noxu, 0, []).ask("diff", since=start)
     assert (changes(some), some.value["remaining"]) == ([("created", "ConfigMap", "a")], 2)
+
+
+async def test_what_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(object_states, "MAX_SECONDS", 0.0)
+    with pytest.raises(ApiError, match="this takes more than 0 seconds: ask about less") as ended:
+        async with object_states.looking_back():
+            await asyncio.sleep(HANGS_AFTER)
+    assert ended.value.code == 504
+
+
+async def test_what_is_removed_meanwhile_is_gone() -> None:
+    with pytest.raises(
+        ApiError, match="was removed meanwhile: the past begins at revision 7; `noxu serve --history`"
+    ) as gone:
+        async with object_states.looking_back():
+            raise Compacted(7)
+    assert gone.value.reason == "Expired"

@@ -119,6 +119,16 @@ async def test_a_thread_imports_aiohttps_client_for_the_first_call(
     assert names == ["aiohttp.client"]
 
 
+@pytest.mark.parametrize("traceparent", ["", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"])
+async def test_the_trace_of_a_request_goes_on_in_the_webhook(client: WebhookClient, traceparent: str) -> None:
+    seen: list[bytes] = []
+    async with serving(answering(http(), seen)) as port:
+        await client(plain(port), b"{}", timeout=27, traceparent=traceparent)
+    [sent] = seen
+    assert (b"traceparent" in sent.lower()) == bool(traceparent)
+    assert traceparent.encode() in sent
+
+
 async def test_a_client_that_was_not_needed_is_closed_at_once() -> None:
     await WebhookClient().close()
 

@@ -87,8 +87,8 @@ def test_the_server_of_a_test_says_why_it_does_not_start(monkeypatch: pytest.Mon
         with pytest.raises(StartError, match="no more threads to give"):
             Noxu(profile="envtest").start()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
-    with pytest.raises(StartError, match="there is no place for the kubeconfig: "):
-        Noxu(profile="envtest").start()
+    with Noxu(profile="envtest") as noxu, pytest.raises(StartError, match="there is no place for the kubeconfig: "):
+        assert noxu.kubeconfig  # which is written when it is first asked for
 
 
 def test_without_a_temporary_directory_the_kubeconfig_has_no_place(

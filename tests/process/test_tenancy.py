@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 
 from noxu.api.errors import ApiError
 from noxu.config import Audit, Authentication, Config, LeaderElection, LogConfig, StartError, TlsOptions
+from noxu.control import templates
 from noxu.http.clients import MIN_CONNECTIONS
 from noxu.http.recent_requests import RecentRequests
 from noxu.process import listeners
@@ -425,11 +426,12 @@ async def test_watches_of_a_tenant_end_with_it() -> None:
         assert len(parent.clients.connections) == 0
 
 
-def test_the_memory_of_a_tenant_is_free_when_it_has_stopped() -> None:
+@pytest.mark.parametrize("begins_with_template", [False, True], ids=["new", "from a template"])
+def test_the_memory_of_a_tenant_is_free_when_it_has_stopped(begins_with_template: bool) -> None:
     """Without collecting garbage, which a server does seldom. With the loop of servers: asyncio's keeps contexts of timers."""
 
-    async def live(parent: Server) -> None:
-        async with parent.tenant() as tenant, asking(tenant.access()) as client:
+    async def live(parent: Server, template: templates.Template | None) -> None:
+        async with parent.tenant(template) as tenant, asking(tenant.access()) as client:
             for path in ("/readyz", "/metrics", "/openapi/v3", MAPS):
                 await (await client.stream(path, {})).read()
             await client.send("POST", MAPS, value=config_map("a"))
@@ -440,13 +442,15 @@ def test_the_memory_of_a_tenant_is_free_when_it_has_stopped() -> None:
 
     async def left() -> Counter[type]:
         async with Server(PLAIN) as parent:
-            await live(parent)
+            loaded = documents(widgets())
+            template = await templates.make(parent.tenants_config, loaded) if begins_with_template else None
+            await live(parent, template)
             gc.collect()
             gc.disable()
             try:
                 before = Counter(map(type, gc.get_objects()))
                 for _ in range(10):
-                    await live(parent)
+                    await live(parent, template)
                 return Counter(map(type, gc.get_objects())) - before
             finally:
                 gc.enable()

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import gc
 import tracemalloc
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
 
 import pytest
 
 from noxu_storage import log, memory
 from noxu_storage.memory import MemoryStore
-from noxu_storage.types import EVERYTHING, Closed, Key, KeyValue, Prefix
+from noxu_storage.types import EVERYTHING, Closed, Compacted, Key, KeyValue, Page, Prefix
 
 
 def key(number: int) -> Key:
@@ -91,3 +93,58 @@ async def test_a_closed_store_is_used_again_with_its_history() -> None:
     async for batch in store.watch(after=first):
         assert [(event.revision, event.value) for event in batch.events] == [(second, b"2")]
         break
+
+
+class Slices:
+    """Runs a step of a test whenever a list lets other tasks run."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *steps: Callable[[], Awaitable[object]]) -> None:
+        monkeypatch.setattr(memory, "LIST_SPAN", 2)
+        self.steps = list(steps)
+
+    async def alongside(self, listing: Coroutine[Any, Any, Page]) -> Page:
+        task = asyncio.create_task(listing)
+        while not task.done():
+            await asyncio.sleep(0)
+            if self.steps and not task.done():
+                await self.steps.pop(0)()
+        return await task
+
+
+async def filled(number: int = 6) -> MemoryStore:
+    store = MemoryStore()
+    for each in range(number):
+        await store.put(key(each), b"1", expected=0)
+    return store
+
+
+@pytest.mark.parametrize("revision", [0, 7])
+async def test_a_long_list_lets_others_write_and_shows_one_revision(
+    monkeypatch: pytest.MonkeyPatch, revision: int
+) -> None:
+    store = await filled()
+    slices = Slices(
+        monkeypatch,
+        lambda: store.put(key(5), b"2", expected=7),
+        lambda: store.delete(key(0), expected=2),
+        lambda: store.put(key(9), b"1", expected=0),
+    )
+    page = await slices.alongside(store.list(EVERYTHING, revision=revision))
+    assert (page.revision, [(state.key, state.value) for state in page.items]) == (
+        7,
+        [(key(n), b"1") for n in range(6)],
+    )
+    assert slices.steps == []
+
+
+async def test_a_long_list_that_compaction_overtakes_is_read_again_or_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def overtake(store: MemoryStore) -> None:
+        await store.delete(key(5), expected=7)
+        await store.compact(store.revision)
+
+    store = await filled()
+    page = await Slices(monkeypatch, lambda: overtake(store)).alongside(store.list(EVERYTHING))
+    assert (page.revision, len(page.items)) == (8, 5)
+    store = await filled()
+    with pytest.raises(Compacted):
+        await Slices(monkeypatch, lambda: overtake(store)).alongside(store.list(EVERYTHING, revision=7))

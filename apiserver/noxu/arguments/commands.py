@@ -59,7 +59,7 @@ _MODULES: Final = {
 WITH_MOMENTS: Final = ("diff", "blame", "bisect")
 """Commands to which -5m is a moment of the past, and no option."""
 AGO: Final = expression(r"-[0-9.]+[a-zµ][0-9.a-zµ]*")
-RUNS_A_COMMAND: Final = frozenset({"run"})
+RUNS_A_COMMAND: Final = frozenset({"run", "fault"})
 """Commands that have another one behind `--`, whose words are not theirs."""
 
 
@@ -162,6 +162,7 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
         ("noxu fault add resource=widgets verbs=create reset=after nth=2", "written, but the client does not learn it"),
         ("noxu fault add --preset slow-api", "a class of bugs"),
         ("noxu fault fired", "which requests were hit"),
+        ("noxu fault shrink fired.json -- noxu run --faults {plan} -- pytest", "which of them make a test fail"),
         ("noxu fault clear", "no faults any more"),
     ),
     "tenant": (

@@ -149,7 +149,7 @@ def complete_log(options: argparse.Namespace) -> None:
 
 # -- noxu fault --------------------------------------------------------------------------------------------------------
 
-FAULT_ACTIONS: Final = ("list", "add", "replace", "fired", "clear")
+FAULT_ACTIONS: Final = ("list", "add", "replace", "fired", "clear", "shrink")
 
 
 def add_fault(command: argparse.ArgumentParser) -> None:
@@ -162,16 +162,30 @@ def add_fault(command: argparse.ArgumentParser) -> None:
         nargs="?",
         default="list",
         choices=FAULT_ACTIONS,
-        help="list the rules (default), add some, replace all by a plan, list what was hit, clear all or those named",
+        metavar="ACTION",
+        help="list the rules (default), add some, replace all by a plan, list what was hit (fired), clear all or those named; shrink: "
+        "find the few faults with which a command fails",
     )
-    command.add_argument("words", nargs="*", metavar="WORD", help="FIELD=VALUE to add a rule; names of rules to clear")
-    command.add_argument("-f", dest="file", type=Path, metavar="FILE", help="a plan: YAML with rules, presets, a seed")
+    command.add_argument(
+        "words",
+        nargs="*",
+        metavar="WORD",
+        help="FIELD=VALUE to add a rule; names of rules to clear; the file that `fired -o json` has printed, to shrink",
+    )
+    command.add_argument(
+        "-f",
+        dest="file",
+        type=Path,
+        metavar="FILE",
+        help="a plan: YAML with rules, presets, a seed; of shrink: the file to write",
+    )
     command.add_argument(
         "--preset", action="append", default=[], metavar="NAME", help="the rules of a class of bugs; can be repeated"
     )
     command.add_argument(
         "--seed", type=int, metavar="NUMBER", help="what chance depends on (default: that of the plan)"
     )
+    command.add_argument("--verbose", action="store_true", help="show what the command of shrink prints")
     values.control(command, "table")
 
 
@@ -184,11 +198,19 @@ def complete_fault(options: argparse.Namespace) -> None:
         raise ValueError("replace needs -f FILE")
     if options.action != "add" and options.preset:
         raise ValueError("--preset is for add; a plan has `presets`")
-    if options.action not in ("add", "replace") and options.file is not None:
-        raise ValueError("-f is for add and replace")
+    if options.action not in ("add", "replace", "shrink") and options.file is not None:
+        raise ValueError("-f is for add, replace and shrink")
     if options.action != "replace" and options.seed is not None:
         raise ValueError("--seed is for replace: chance depends on one seed")
-    if options.action not in ("add", "clear") and options.words:
+    if options.action == "shrink" and len(options.words) != 1:
+        raise ValueError("shrink needs one file, which `noxu fault fired -o json` has printed")
+    if (options.action == "shrink") != bool(options.passed_on):
+        raise ValueError(
+            "a command stands after --: noxu fault shrink fired.json -- noxu run --faults {plan} -- pytest"
+        )
+    if options.verbose and options.action != "shrink":
+        raise ValueError("--verbose is for shrink")
+    if options.action not in ("add", "clear", "shrink") and options.words:
         raise ValueError(f"{options.action} takes no words")
 
 

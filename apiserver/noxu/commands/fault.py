@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from noxu.api import codec
 from noxu.api.errors import ApiError
-from noxu.commands import calls
+from noxu.commands import calls, fault_shrink
 from noxu.commands.api_client import ApiClient, RequestError
 from noxu.control.faults import plans
 from noxu.control.faults.rules import from_arguments
@@ -23,7 +23,9 @@ _LISTS: Final = ("verbs",)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Exit status 0; 1: the server does not answer, or refuses, or the plan cannot be read."""
+    """Exit status 0; 1: the server does not answer, or refuses, or the plan cannot be read. Of shrink: see there."""
+    if options.action == "shrink":
+        return fault_shrink.run(options)
     return calls.answered(options, lambda client: _ACTIONS[options.action](options, client))
 
 

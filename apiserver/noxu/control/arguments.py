@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -31,6 +31,8 @@ from noxu.go.time import SECOND, parse_duration
 from noxu.values import MAX_INT64, Json, Object
 
 T = TypeVar("T")
+MAX_SHOWN: Final = 100  # characters of what a client has sent, in a message
+MAX_WRONG: Final = 10  # arguments that a message names; the others are counted
 _TRUE: Final = ("true", "1", "")
 _FALSE: Final = ("false", "0")
 _DAYS: Final = expression(r"(?P<days>[0-9]{1,7})d(?P<rest>.*)")
@@ -67,7 +69,7 @@ def one_of(*choices: str) -> ArgumentType:
 
     def chosen(value: Json) -> str:
         if value not in choices:
-            raise ValueError(f"{value!r} is none of {', '.join(choices)}{meant(str(value), choices)}")
+            raise ValueError(f"{cut(repr(value))} is none of {', '.join(choices)}{likely(str(value), choices)}")
         return str(value)
 
     return ArgumentType(f"one of {', '.join(choices)}", chosen, lambda texts: chosen(_single(texts)))
@@ -155,9 +157,18 @@ def _only_in_bodies(_texts: Sequence[str]) -> Any:
 
 
 def _shown(value: Json) -> str:
-    """A value in a message, cut if it is long."""
-    text = codec.encode(value, sort_keys=False).decode(errors="replace")
-    return text if len(text) <= 100 else f"{text[:100]}…"
+    """A value in a message."""
+    return cut(codec.encode(value, sort_keys=False).decode(errors="replace"))
+
+
+def cut(text: str) -> str:
+    """A text of a client in a message."""
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
+
+
+def likely(name: str, known: Iterable[str]) -> str:
+    """`; did you mean NAME?`, unless the name is too long to be a misspelt one: to compare it would take long."""
+    return meant(name, known) if len(name) <= MAX_SHOWN else ""
 
 
 TEXT: Final = ArgumentType("a text", _of_type(str, "a text"), _single)
@@ -185,12 +196,13 @@ OBJECTS: Final = ArgumentType("a list of objects", _all_of(dict, "a list of obje
 def from_query(query: Mapping[str, Sequence[str]], declared: Arguments, path: str) -> Object:
     """The values of a query's parameters. Raises ApiError BadRequest, which names the wrong ones."""
     given = {name: (texts, declared[name].type.from_texts) for name, texts in query.items() if name in declared}
-    wrong = [_unknown("parameter", name, declared, path) for name in query if name not in declared]
+    unknown = [name for name in query if name not in declared]
     values, invalid = _checked(given, declared)
+    if not unknown and not invalid:
+        return values
+    wrong = [_unknown("parameter", name, declared, path) for name in unknown[:MAX_WRONG]]
     wrong += [f"{name}: {why}" for name, why in invalid.items()]
-    if wrong:
-        raise errors.bad_request(f"the query is invalid: {'; '.join(wrong)}")
-    return values
+    raise errors.bad_request(f"the query is invalid: {'; '.join(wrong)}{_more(unknown)}")
 
 
 def from_body(body: bytes, declared: Arguments, path: str) -> Object:
@@ -199,16 +211,22 @@ def from_body(body: bytes, declared: Arguments, path: str) -> Object:
         raise errors.bad_request(f"{path} takes no body with this method")
     sent = _object_of(body) if body else {}
     given = {name: (value, declared[name].type.from_json) for name, value in sent.items() if name in declared}
-    wrong = {name: _unknown("field", name, declared, path) for name in sent if name not in declared}
+    unknown = [name for name in sent if name not in declared]
     values, invalid = _checked(given, declared)
-    if not wrong and not invalid:
+    if not unknown and not invalid:
         return values
+    wrong = {name: _unknown("field", name, declared, path) for name in unknown[:MAX_WRONG]}
     texts = [*wrong.values(), *(f"{name}: {why}" for name, why in invalid.items())]
     causes = [
-        *({"reason": "FieldValueForbidden", "message": why, "field": name} for name, why in wrong.items()),
+        *({"reason": "FieldValueForbidden", "message": why, "field": cut(name)} for name, why in wrong.items()),
         *({"reason": "FieldValueInvalid", "message": why, "field": name} for name, why in invalid.items()),
     ]
-    raise ApiError(422, f"the body is invalid: {'; '.join(texts)}", "Invalid", {"causes": causes})
+    message = f"the body is invalid: {'; '.join(texts)}{_more(unknown)}"
+    raise ApiError(422, message, "Invalid", {"causes": causes})
+
+
+def _more(unknown: Sequence[str]) -> str:
+    return f"; and {len(unknown) - MAX_WRONG} more" if len(unknown) > MAX_WRONG else ""
 
 
 def refused(field: str, why: str) -> ApiError:
@@ -225,7 +243,8 @@ def _object_of(body: bytes) -> Object:
     if not isinstance(decoded.value, dict):
         raise errors.bad_request(f"the body is no JSON object, but {_shown(decoded.value)}")
     if decoded.duplicates:
-        raise errors.bad_request(f"the body is invalid: {'; '.join(decoded.duplicates)}")
+        listed = [cut(duplicate) for duplicate in decoded.duplicates[:MAX_WRONG]]
+        raise errors.bad_request(f"the body is invalid: {'; '.join(listed)}{_more(decoded.duplicates)}")
     return decoded.value
 
 
@@ -246,4 +265,4 @@ def _checked(
 
 def _unknown(what: str, name: str, declared: Arguments, path: str) -> str:
     takes = f"which takes {', '.join(declared)}" if declared else "which takes none"
-    return f'there is no {what} "{name}" of {path}, {takes}{meant(name, declared)}'
+    return f'there is no {what} "{cut(name)}" of {path}, {takes}{likely(name, declared)}'

@@ -3,7 +3,7 @@
 The same requests, one after the other, give the same objects:
 
 - uids, the suffixes of generated names, the addresses and node ports of services follow from the seed;
-- time begins at CLOCK and stands still but for TICK with each write, so that later objects are younger;
+- time begins at a fixed date and stands still but for TICK with each write, so that later objects are younger;
 - a request begins when the controllers have done what earlier requests require of them, so their writes have one order.
 
 What depends on keys is random still: tokens, certificates. Clients that write at the same time have the order in which they
@@ -20,7 +20,6 @@ from noxu.control.settling import busy, settled
 from noxu.control_plane import ControlPlane
 from noxu_storage.types import FIRST, Event, Revision
 
-CLOCK: Final = "frozen=2024-01-01T00:00:00Z"
 TICK: Final = 1.0  # seconds; the times of objects have whole ones
 
 

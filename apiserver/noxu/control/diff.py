@@ -18,7 +18,7 @@ from noxu.api.errors import ApiError
 from noxu.control import object_states
 from noxu.control.arguments import INTEGER, TEXT, Argument
 from noxu.control.calls import ControlCall, ControlRoute
-from noxu.control.moments import FORMS, KEEP_MORE, NOW, Moment
+from noxu.control.moments import FORMS, NOW, Moment
 from noxu.control.past import TimeTravel, View
 from noxu.control.unified import difference, visible
 from noxu.go.time import MICRO, format_time
@@ -31,7 +31,7 @@ from noxu.registry.stored_object import key_of, object_at
 from noxu.values import Object
 from noxu_storage import pins
 from noxu_storage.store import Store
-from noxu_storage.types import Compacted, Key, KeyValue, Prefix, Revision
+from noxu_storage.types import Key, KeyValue, Prefix, Revision
 
 DIFFERENCES: Final = 500
 """Objects in an answer, by default."""
@@ -47,8 +47,10 @@ async def diff(call: ControlCall) -> Object:
     views = [await travel.views.view(moment.revision) for moment in moments]
     if query["name"] and not query["type"]:
         raise errors.bad_request("name needs a type: the name of a kind, such as widgets")
+    if query["limit"] < 1:
+        raise errors.bad_request("limit: it is at least 1")
     resources = await _resources(views, query["type"]) if query["type"] else None
-    async with object_states.in_time():
+    async with object_states.looking_back():
         if resources is not None and query["name"]:
             known = resources[1] or resources[0]
             assert known is not None
@@ -103,28 +105,23 @@ def _prefix(resources: list[Resource | None] | None, namespace: str) -> Prefix:
 
 
 async def _changed(store: Store, prefix: Prefix, after: Revision, upto: Revision) -> list[Key]:
-    """The keys of objects that were written after a revision and up to another one, in order. Raises ApiError Expired."""
+    """The keys of objects that were written after a revision and up to another one, in order. Raises Compacted."""
     keys: set[Key] = set()
     if after >= upto:
         return []
-    try:
-        async for batch in store.watch(Prefix(prefix.collection), after=after):
-            for start in range(0, len(batch.events), _SLICE):
-                keys.update(
-                    [
-                        event.key
-                        for event in batch.events[start : start + _SLICE]
-                        if event.revision <= upto and prefix.covers(event.key) and _is_object(event.key)
-                    ]
-                )
-                await asyncio.sleep(0)
-            if batch.revision >= upto:
-                break
-    except Compacted as compacted:
-        raise errors.expired(
-            f"what came after revision {after} was removed meanwhile: the past begins at revision {compacted.revision}; {KEEP_MORE}"
-        ) from None
-    return sorted(keys)
+    async for batch in store.watch(Prefix(prefix.collection), after=after):
+        for start in range(0, len(batch.events), _SLICE):
+            keys.update(
+                [
+                    event.key
+                    for event in batch.events[start : start + _SLICE]
+                    if event.revision <= upto and prefix.covers(event.key) and _is_object(event.key)
+                ]
+            )
+            await asyncio.sleep(0)
+        if batch.revision >= upto:
+            break
+    return await offload(len(keys) * 64, sorted, keys)
 
 
 def _is_object(key: Key) -> bool:

@@ -105,7 +105,7 @@ class Faults:
         server, now = self._control.server, self._control.server.clock.now()
         beginning = {rule.name for rule, begins in self.armed.restarts if begins <= now}
         if beginning - self._restarted:
-            server.end_watches()
+            server.interventions.end_watches()
         self._restarted = beginning
 
     # -- triggers
@@ -198,7 +198,7 @@ class Faults:
         self._watch_triggers()
         self._begin_restarts()
         server.retention.shown = self.armed.oldest_shown()
-        server.hit_requests(self.armed or None)
+        server.interventions.hit_requests(self.armed or None, self._control.part(Programs))
         self._wait_for_views()
         if not any(rule.effect.kind == "process" for rule in self.armed.rules):
             self._control.part(Programs).resume_paused()
@@ -262,7 +262,12 @@ async def _remove(call: ControlCall) -> Object:
 async def _fired(call: ControlCall) -> Object:
     armed, limit = call.control.part(Faults).armed, max(call.query["limit"], 0)
     newest = list(armed.fired)[-limit:] if limit else []
-    return {"fired": [hit.described() for hit in newest], "total": armed.number_fired}
+    return {
+        "fired": [hit.described() for hit in newest],
+        "total": armed.number_fired,
+        "seed": armed.seed,
+        "rules": [rule.source for rule in armed.rules],
+    }
 
 
 _RULES: Final = Argument(OBJECTS, "the rules", required=True)

@@ -82,7 +82,7 @@ def _reasons(activity: Activity, controllers: Sequence[Reconciler[Any]], ignored
 async def _idle(call: ControlCall) -> Object:
     asked = {**call.query, "within": call.query["timeout"]}
     del asked["timeout"]
-    return await until_idle(call.control.server.activity(), call.plane.all_controllers, **asked)
+    return await until_idle(call.control.server.interventions.activity(), call.plane.all_controllers, **asked)
 
 
 ROUTES: Final = (

@@ -100,14 +100,14 @@ async def find(travel: TimeTravel, moment: Moment, named: ObjectName) -> PastObj
     return PastObject(moment, view, resource, key_of(resource, namespace, named.name))
 
 
-class Written(NamedTuple):
+class ObjectRevisions(NamedTuple):
     """The revisions that wrote an object, the oldest first; `is_complete`: the first one created it."""
 
     revisions: Sequence[Revision]
     is_complete: bool
 
 
-async def written(store: Store, key: Key, upto: Revision) -> Written:
+async def written(store: Store, key: Key, upto: Revision) -> ObjectRevisions:
     """The revisions that wrote what an object was at a revision, and before. Raises ApiError Expired, StoreError."""
     revisions: list[Revision] = []
     at, is_complete = upto, False
@@ -123,7 +123,7 @@ async def written(store: Store, key: Key, upto: Revision) -> Written:
         at = state.revision - 1
         if len(revisions) % PORTION == 0:
             await asyncio.sleep(0)  # a store in memory never waits
-    return Written(revisions[::-1], is_complete)
+    return ObjectRevisions(revisions[::-1], is_complete)
 
 
 async def states(past: PastObject, store: Store, revisions: Sequence[Revision]) -> AsyncIterator[list[ObjectState]]:
@@ -145,10 +145,6 @@ async def _state(past: PastObject, store: Store, revision: Revision) -> KeyValue
         state = await store.get(past.key, revision=revision)
     except Corrupt:
         raise unreadable(past.resource, past.key, revision) from None
-    except Compacted as compacted:
-        raise errors.expired(
-            f"the past of {past} was removed meanwhile: it begins at revision {compacted.revision}; {KEEP_MORE}"
-        ) from None
     assert state is not None, "its revision was found at this one"
     return state
 
@@ -158,8 +154,8 @@ def _decoded(entries: Sequence[StoredObject], resource: Resource) -> list[Object
 
 
 @contextlib.asynccontextmanager
-async def in_time() -> AsyncIterator[None]:
-    """Raises ApiError Timeout if the body takes longer than MAX_SECONDS."""
+async def looking_back() -> AsyncIterator[None]:
+    """Around what reads the past. Raises ApiError Timeout if it takes longer than MAX_SECONDS, Expired if it is removed meanwhile."""
     try:
         async with asyncio.timeout(MAX_SECONDS):
             yield
@@ -167,9 +163,13 @@ async def in_time() -> AsyncIterator[None]:
         raise errors.timeout(
             f"this takes more than {MAX_SECONDS:g} seconds: ask about less, or a later moment", 0
         ) from None
+    except Compacted as compacted:
+        raise errors.expired(
+            f"what this is about was removed meanwhile: the past begins at revision {compacted.revision}; {KEEP_MORE}"
+        ) from None
 
 
-async def existing(past: PastObject, store: Store) -> Written:
+async def existing(past: PastObject, store: Store) -> ObjectRevisions:
     """`written`, of an object that exists at its moment. Raises ApiError NotFound, too."""
     found = await written(store, past.key, past.moment.revision)
     if not found.revisions:

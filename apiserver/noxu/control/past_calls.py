@@ -42,7 +42,8 @@ async def blame(call: ControlCall) -> Object:
     """The lines of an object, each with the revision that wrote it last, and who wrote these revisions."""
     past, store = await _object(call), call.plane.store
     found = await object_states.existing(past, store)
-    blamed, told = Blame(type_of(past.resource)), dict[Revision, Object]()
+    blamed = Blame(await offload(past.resource.size, type_of, past.resource))
+    told: dict[Revision, Object] = {}
     before: Object | None = None
 
     def add(states: list[ObjectState]) -> None:
@@ -52,7 +53,7 @@ async def blame(call: ControlCall) -> Object:
             before = value
             blamed.add(revision, value if call.query["managedFields"] else _without_owners(value))
 
-    async with object_states.in_time():
+    async with object_states.looking_back():
         async for states in object_states.states(past, store, found.revisions):
             await offload(_weight(states), add, states)
     lines = await offload(LOOP_LIMIT + 1, _described, blamed)
@@ -93,7 +94,7 @@ async def bisect(call: ControlCall) -> Object:
     found = await object_states.existing(past, store)
     told: dict[Revision, Object] = {}
     before: Object | None = None
-    async with object_states.in_time():
+    async with object_states.looking_back():
         async for states in object_states.states(past, store, found.revisions):
             seen = len(met.changes)
             await offload(LOOP_LIMIT + 1, met.add, states)  # in a thread: an expression may take long

@@ -16,24 +16,14 @@ import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from noxu.control.calls import ControlCall, ControlRoute
-from noxu.control.running import Control
+from noxu.control.running import Control, Program
 from noxu.values import Object
 
 PATH: Final = "/_noxu/programs"
 _PROC: Final = Path("/proc")
-
-
-class Program(Protocol):
-    """A program under test. `pid` is 0 while it does not run; it leads a process group."""
-
-    @property
-    def pid(self) -> int: ...
-
-    def send(self, number: int) -> None:
-        """Send a signal to its group; nothing happens if it does not run."""
 
 
 class Programs:

@@ -21,8 +21,8 @@ from noxu.control import (
     users,
     write_log,
 )
+from noxu.control.arguments import cut, likely
 from noxu.control.calls import ControlCall, ControlRoute
-from noxu.features import meant
 from noxu.values import Object
 
 ROOT: Final = "/_noxu/"
@@ -69,7 +69,7 @@ def find(method: str, path: str, routes: Sequence[ControlRoute] = ROUTES) -> Fou
     }
     if not there:
         paths = sorted({route.path for route in routes})
-        message = f"{path} is no path of Noxu{meant(path, paths)} (GET {ROOT} describes {', '.join(paths)})"
+        message = f"{cut(path)} is no path of Noxu{likely(path, paths)} (GET {ROOT} describes {', '.join(paths)})"
         raise ApiError(404, message, "NotFound", {})
     if method not in there:
         raise NotAllowed(path, method, sorted(there))
@@ -82,7 +82,9 @@ class NotAllowed(ApiError):
     __module__ = "noxu"  # where ApiError is public
 
     def __init__(self, path: str, method: str, methods: Sequence[str]) -> None:
-        super().__init__(405, f"{path} has no method {method}, only {', '.join(methods)}", "MethodNotAllowed", {})
+        super().__init__(
+            405, f"{cut(path)} has no method {cut(method)}, only {', '.join(methods)}", "MethodNotAllowed", {}
+        )
         self.methods = methods
 
 

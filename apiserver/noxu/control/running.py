@@ -54,6 +54,42 @@ class Activity(Protocol):
         ...
 
 
+class Program(Protocol):
+    """A program under test. `pid` is 0 while it does not run; it leads a process group."""
+
+    @property
+    def pid(self) -> int: ...
+
+    def send(self, number: int) -> None:
+        """Send a signal to its group; nothing happens if it does not run."""
+
+
+class ProgramsUnderTest(Protocol):
+    """Those of a server: `noxu.control.programs`."""
+
+    def asking(self, peer: object, local: object) -> Program | None:
+        """The program whose connection has these addresses; None: another client's."""
+
+    def strike(self, what: str, seconds: float = 0.0, program: Program | None = None) -> None:
+        """kill, pause or resume a program."""
+
+
+class Interventions(Protocol):
+    """What is done to the requests of a server besides answering them: `noxu.http.interventions`."""
+
+    def await_turn(self, turn: Callable[[], Awaitable[None] | None]) -> None:
+        """Let each request begin when `turn` allows it."""
+
+    def activity(self) -> Activity:
+        """What the clients do; it is observed from the first call on."""
+
+    def end_watches(self) -> None:
+        """End all watches now, as a server does that restarts."""
+
+    def hit_requests(self, armed: Armed | None, programs: ProgramsUnderTest) -> None:
+        """Let the rules of faults hit requests from now on, and the programs; None: there are none."""
+
+
 class Running(Protocol):
     """A server that runs, as this room knows it: `process.server.Server`."""
 
@@ -77,17 +113,12 @@ class Running(Protocol):
     """None: the server keeps none."""
 
     @property
+    def interventions(self) -> Interventions:
+        """Those in its requests."""
+
+    @property
     def parent(self) -> Running | None:
         """The server whose tenant this one is."""
-
-    def activity(self) -> Activity:
-        """What the clients do; it is observed from the first call on."""
-
-    def end_watches(self) -> None:
-        """End all watches now, as a server does that restarts."""
-
-    def hit_requests(self, armed: Armed | None) -> None:
-        """Let the rules of faults hit requests from now on; None: there are none."""
 
     def access(self) -> Access:
         """What its administrator needs to use it."""

@@ -147,8 +147,6 @@ class Snapshots:
             author = AUTHOR.get()._replace(verb="restore", user=user)  # a call over HTTP has said the rest
             with _explained(name, is_shared=self._plane.store.shared), writing_as(author):
                 writes, revision = await self._write(name, release=release)
-        for follower in dict.fromkeys(self._plane.writer.environment.followers.values()):
-            await follower.caught_up()
         return {"name": name, "revision": revision, **counted(writes)}
 
     async def _write(self, name: str, *, release: bool) -> tuple[Sequence[StagedWrite], Revision]:

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 IDLE_WITHIN: Final = 30.0
 """Seconds in which controllers have to reconcile what is loaded."""
 _SOON: Final = 1.0  # seconds; what is due within them is waited for
+_ATTEMPTS: Final = 3
 _LOOKS_EVERY: Final = 0.002  # seconds
 _SHARED: Final = (
     "features", "webhook_services", "event_ttl", "profile", "controllers", "admission_plugins", "authorization_modes",
@@ -204,7 +205,7 @@ async def _made(
 ) -> Template:
     """`own` None: the objects about a server that `load` leaves alone. `earlier` are the periods of a parent."""
     began = SYSTEM_CLOCK.now()
-    while True:
+    for _ in range(_ATTEMPTS):
         plane = begin()
         store = plane.store
         assert isinstance(store, MemoryStore)
@@ -214,40 +215,38 @@ async def _made(
             if load is not None:
                 await load(plane)
             await _idle(plane)
-            base, due = store.base(), [controller.due for controller in plane.all_controllers]
+            # all of it is of the same moment: nothing is awaited in between
+            base, collections = store.base(), [each.continued() for each in plane.cache.collections.values()]
+            due = [controller.due for controller in plane.all_controllers]
         if store.revision == base.revision:
             break  # else a controller has written something while the others ended, such as a lease
     if own is None:
         own = {state.key for state in before if state is not None and base.state(state.key) == state}
     periods = *earlier, (began, SYSTEM_CLOCK.now())
-    return Template(config, plane, base, _frozen(plane), frozenset(own), periods, due)
+    _share(plane, collections)
+    return Template(config, plane, base, collections, frozenset(own), periods, due)
 
 
-def _frozen(plane: ControlPlane) -> Sequence[CachedCollection]:
-    """The collections of a control plane that has ended. From here on other threads use them, and its definitions."""
+def _share(plane: ControlPlane, collections: Iterable[CachedCollection]) -> None:
+    """From here on other threads use the definitions of a control plane that has ended, and these collections."""
     for versions in plane.served_resources.current.defined.values():
         versions.is_shared = True
-    collections = list(plane.cache.collections.values())
     for collection in collections:
-        collection.forget_recent()
         for entry in collection.entries.values():
             entry.decoded = None
-    return collections
+    for collection in plane.cache.collections.values():
+        collection.forget_recent()  # what was replaced is not needed again
 
 
 async def _idle(plane: ControlPlane) -> None:
-    """Return when controllers have nothing to do. Raises StartError."""
+    """Return when controllers have nothing to do but to try again what has failed, as in each server. Raises StartError."""
     try:
         async with asyncio.timeout(IDLE_WITHIN):
-            while not all(map(_is_idle, plane.all_controllers)):  # noqa: ASYNC110 - they have a queue each
+            while not all(each.rests(_SOON) for each in plane.all_controllers):  # noqa: ASYNC110 - of twenty queues
                 await asyncio.sleep(_LOOKS_EVERY)
     except TimeoutError:
-        busy = [controller.name for controller in plane.all_controllers if not _is_idle(controller)]
+        busy = [controller.name for controller in plane.all_controllers if not controller.rests(_SOON)]
         raise StartError(f"after {IDLE_WITHIN:g} s these controllers are not done yet: {', '.join(busy)}") from None
-
-
-def _is_idle(controller: Any) -> bool:
-    return controller.is_idle and min(controller.due.values(), default=_SOON) >= _SOON
 
 
 def has_tokens(template: Template) -> bool:

@@ -215,7 +215,11 @@ class Tenants:
 
     async def _snapshot(self, name: str) -> Base:
         """The objects of a snapshot of the server, read once. Raises ApiError NotFound, StoreError."""
-        pin = await self._control.part(Snapshots).find(name)
+        try:
+            pin = await self._control.part(Snapshots).find(name)
+        except ApiError:
+            self._base = None  # of a snapshot that is deleted, perhaps
+            raise
         if self._base is None or self._base[0] != (name, pin.revision):
             states = [
                 state

@@ -21,6 +21,7 @@ from typing import Final, NamedTuple
 from noxu.api import codec, errors
 from noxu.api.errors import ApiError
 from noxu.api.selectors import parse_fields, parse_labels
+from noxu.clock import timestamp
 from noxu.control.arguments import BOOLEAN, INTEGER, TEXT, Argument, duration, time
 from noxu.control.calls import ControlCall, ControlRoute
 from noxu.control.causes import MAX_CAUSES, Cause, Happened, Kind, causes, covers, spans
@@ -275,7 +276,7 @@ async def log(plane: ControlPlane, history: WriteHistory | None, query: Object) 
     selected = Selected(
         *_place(plane.served_resources.current, query["type"], query["namespace"]),
         query["name"] or None,
-        await _after(query["since"], plane.store, plane.clock.timestamp(), history),
+        await _after(query["since"], plane.store, timestamp(plane.clock), history),
         _limit(query["limit"]),
     )
     if query["why"] and history is None:

@@ -14,7 +14,7 @@ of the controller, so that rules which are written by hand are replaced.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, Protocol, Self, TypeAlias
+from typing import Any, Final, Protocol, Self, TypeAlias
 
 from noxu.api import codec
 from noxu.api.selectors import label_selector
@@ -47,6 +47,9 @@ class CompiledRules(Protocol):
 
     def remove_binding(self, namespace: str, name: str) -> None: ...
 
+    def take_over(self, other: Any) -> None:
+        """Have what another object of the same class has."""
+
 
 class AccessRuleController(Controller[str]):
     """Rules change when a change is observed, those of large objects when their name is reconciled."""
@@ -56,6 +59,7 @@ class AccessRuleController(Controller[str]):
     def __init__(self, parts: ControllerParts, rules: CompiledRules) -> None:
         resources = {plural: parts.resource(GROUP, plural) for plural in PLURALS}
         super().__init__(parts, *resources.values())
+        self._rules = rules
         self._resources = {resource.collection: resource for resource in resources.values()}
         bindings = {resources[plural].collection for plural in PLURALS if plural.endswith("bindings")}
         self._compilers: dict[str, Callable[[str, str, Object], Put]] = {
@@ -76,8 +80,8 @@ class AccessRuleController(Controller[str]):
 
     def _take_over(self, idle: Self) -> None:
         super()._take_over(idle)
-        for name in self.resync():  # what is compiled belongs to one server
-            self.queue.add(name)
+        self._rules.take_over(idle._rules)
+        self._known = idle._known.copy()
 
     def resync(self) -> Iterable[str]:
         entries = [entry for collection in (self.collection, *self.others) for entry in collection.entries.values()]

@@ -285,8 +285,12 @@ class Reconciler(ABC, Generic[K]):
 
     @property
     def is_idle(self) -> bool:
-        """Whether it has missed no change, and reconciled everything that is due."""
-        return self._synchronised.is_set() and not (self._has_queue and self.queue.depth)
+        """Whether it has missed no change, and has tried to reconcile everything that was due until now."""
+        return self._synchronised.is_set() and not (self._has_queue and self.queue.unprocessed)
+
+    def rests(self, seconds: float) -> bool:
+        """Whether it is idle, and has nothing to do in the next seconds but to try again what has failed."""
+        return self.is_idle and all(after >= seconds or key in self._failures for key, after in self.due.items())
 
     @property
     def due(self) -> dict[K, float]:

@@ -199,9 +199,9 @@ class WorkQueue(Generic[K]):
         return delay
 
     def due(self) -> dict[K, float]:
-        """The keys of `add_after` that are not ready yet, and the seconds until they are."""
+        """The keys that are not ready yet, and the seconds until they are: 0 for those that have failed."""
         now = self._clock.monotonic()
-        return {key: at - now for key, at in self._delayed.items()}
+        return {key: at - now for key, at in self._delayed.items()} | dict.fromkeys(self._retries, 0.0)
 
     def _retry_now(self, key: K) -> None:
         self._retries.pop(key, None)

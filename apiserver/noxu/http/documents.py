@@ -7,7 +7,7 @@ of the keys, unless another one is configured.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 from weakref import ref
@@ -66,6 +66,8 @@ class Documents:
         self._now = now
         self._cbor = cbor
         self.health_results = health.HealthResults()
+        self.notes: Callable[[], Sequence[str]] = tuple
+        """What people should know who look at the health of the server."""
         self.metrics: dict[str, Scrape] = {}
         """By path."""
         self.openid: Mapping[str, Callable[[], Answer]] = {}
@@ -189,6 +191,7 @@ class Documents:
             verbose="verbose" in query,
             excluded=query.get("exclude", []),
             results=self.health_results,
+            notes=self.notes(),
         )
         return text_answer(report.text, 200 if report.healthy else 500)
 

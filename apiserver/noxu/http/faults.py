@@ -16,7 +16,7 @@ from noxu.control.faults import streams
 from noxu.control.faults.armed import Armed, Asked, Hit, chance
 from noxu.control.faults.store import STORE_FAULT
 from noxu.control.faults.streams import StreamFaults
-from noxu.control.programs import Program, Programs
+from noxu.control.running import Program, ProgramsUnderTest
 from noxu.http.exchange import Exchange
 from noxu.http.filters import RequestFilter
 from noxu.http.request import first
@@ -26,7 +26,7 @@ from noxu_storage.types import FIRST
 class InjectFaults(RequestFilter):
     """Let the rules hit requests for resources; those below /_noxu/ and for documents are never hit."""
 
-    def __init__(self, armed: Armed, clock: Clock, programs: Programs) -> None:
+    def __init__(self, armed: Armed, clock: Clock, programs: ProgramsUnderTest) -> None:
         self.armed = armed
         self._programs = programs
         self._clock = clock

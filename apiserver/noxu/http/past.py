@@ -67,7 +67,7 @@ class _PastDocuments:
             return live
         if served not in self._of:
             self._of[served] = live.at(served)
-        self._of.move_to_end(served)
+        self._of.move_to_end(served)  # the first one is the one not used for longest
         while len(self._of) > MAX_VIEWS:
             self._of.popitem(last=False)
         return self._of[served]
@@ -89,6 +89,7 @@ async def enter(exchange: Exchange, control: Control, documents: Documents) -> N
     }
     # a new backend: that of the app is shared by all requests
     parts = {field.name: getattr(present, field.name) for field in fields(Backend)}
+    # of this exchange only: what follows asks it for its backend
     exchange.backend = PastBackend(**parts | shown, documents=control.part(_PastDocuments).of(view.served, documents))
 
 
@@ -99,7 +100,7 @@ def _refuse_more_than_reading(exchange: Exchange) -> None:
         raise _not_allowed(f"the past does not change: {PAST} has no method {method}, only GET and HEAD")
     if info.verb == "watch":
         raise _not_allowed(f"nothing happens in the past: list {exchange.path} there, or watch it without {PAST}")
-    if exchange.is_long_running:
+    if exchange.is_long_running:  # such as a log: what it would be about no longer runs
         raise _not_allowed(f"nothing runs in the past: connect to {exchange.path} without {PAST}")
 
 

@@ -90,6 +90,7 @@ class WebhookClient:
         timeout: int,  # noqa: ASYNC109 - sent to the webhook, too
         user_agent: str = USER_AGENT,
         limit: int = MAX_ANSWER,
+        traceparent: str = "",
     ) -> WebhookReply:
         """POST a review. Raises CallFailed."""
         if self._session is None:
@@ -97,6 +98,8 @@ class WebhookClient:
         try:
             url, name, context = self._target(endpoint)
             headers = {**_HEADERS, "User-Agent": user_agent, "Host": URL(endpoint.url).raw_authority}
+            if traceparent:
+                headers["Traceparent"] = traceparent
         except ValueError:  # Go parses more URLs than yarl
             raise CallFailed(f"{describe(endpoint, timeout)}: {address_failure(endpoint.url)}") from None
         answered = False

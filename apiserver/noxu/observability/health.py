@@ -94,8 +94,12 @@ async def report(
     verbose: bool,
     excluded: list[str],
     results: HealthResults | None = None,
+    notes: Sequence[str] = (),
 ) -> HealthReport:
-    """Run the checks of an endpoint, except the excluded ones, and log the reasons of those that fail."""
+    """Run the checks of an endpoint, except the excluded ones, and log the reasons of those that fail.
+
+    `notes` are further lines of a verbose report.
+    """
     results = results or HealthResults()
     reasons: dict[Check, str] = {}  # a check may have several names
     lines, healthy = [], True
@@ -116,6 +120,7 @@ async def report(
     unknown = [quote(name) for name in sorted(set(excluded)) if name not in checks]
     if unknown:
         lines.append(f"warn: some health checks cannot be excluded: no matches for {','.join(unknown)}")
+    lines += [f"warn: {note}" for note in notes]
     if healthy and not verbose:
         return HealthReport(True, "ok")
     lines.append(f"{endpoint} check {'passed' if healthy else 'failed'}\n")

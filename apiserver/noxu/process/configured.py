@@ -6,6 +6,8 @@ import dataclasses
 import socket
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
+from typing import Final
 
 from noxu.api.errors import ApiError
 from noxu.api.names import is_loopback
@@ -22,6 +24,10 @@ from noxu.process.certificates import Secured, is_name, secure
 from noxu.process.listeners import Listeners, host_address, own_names
 from noxu.security import settings
 from noxu.security.certificates import TlsError
+
+CLOCK: Final = "noxu.control.clock"
+DETERMINISTIC: Final = "frozen=2024-01-01T00:00:00Z"
+"""How the clock of a deterministic server begins."""
 
 
 def reachable(address: str) -> str:
@@ -44,10 +50,9 @@ def clock(config: Config, given: Clock) -> Clock:
         return given
     own = AdjustableClock()
     if config.clock or config.deterministic is not None:
-        from noxu.control import clock, determinism  # few servers begin at another time
-
+        begin = import_module(CLOCK).begin  # few servers begin at another time
         try:
-            clock.begin(own, config.clock or determinism.CLOCK)
+            begin(own, config.clock or DETERMINISTIC)
         except (ValueError, ApiError) as error:
             raise StartError(f"--clock {config.clock}: {error}") from None
     return own

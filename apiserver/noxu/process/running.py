@@ -219,6 +219,12 @@ def _watched(config: Config) -> str:
     )
 
 
+def _faults(config: Config) -> str:
+    """The faults that a server begins with."""
+    latency = f"every answer is late by {config.latency}" if config.latency else ""
+    return "; ".join(filter(None, (str(config.faults or ""), latency)))
+
+
 def banner(config: Config, url: str, path: Path, context: str = "", *, shows_colours: bool = False) -> str:
     """What `noxu serve` prints when the server is ready. `context` is a context of another kubeconfig."""
 
@@ -243,6 +249,7 @@ def banner(config: Config, url: str, path: Path, context: str = "", *, shows_col
         f"  data        {location}\n"
         f"  kubeconfig  {path}\n"
         f"{f'  context     {context}{chr(10)}' if context else ''}"
+        f"{f'  faults      {_faults(config)}{chr(10)}' if config.faults or config.latency else ''}"
         f"{f'  watching    {_watched(config)}{chr(10)}' if config.watch else ''}\n"
         f"{''.join(f'  {bold(command)}{chr(10)}' for command in commands)}\n"
         f"Press Ctrl-C to stop the server.\n"

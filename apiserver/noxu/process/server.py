@@ -7,6 +7,7 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from functools import partial
+from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
@@ -14,7 +15,7 @@ from noxu.clock import SYSTEM_CLOCK, Clock
 from noxu.config import COMPACT_EVERY, Audit, Config, StartError, own_version
 from noxu.control.history import WriteHistory
 from noxu.control.retention import Retention
-from noxu.control.running import Activity, Control
+from noxu.control.running import Control
 from noxu.control_plane import ControlPlane, Seams, assemble, dismantle, in_background, modes_of, resource_of, running
 from noxu.crd.types import GROUP, RESOURCE
 from noxu.features import ALWAYS_ALLOW
@@ -40,14 +41,12 @@ from noxu_storage.store import Store
 from noxu_storage.types import Prefix, Progress, Unavailable
 
 if TYPE_CHECKING:
-    from noxu.control.faults.armed import Armed
     from noxu.control.templates import Template
     from noxu.crd.known_definitions import KnownDefinitions
-    from noxu.http.activity import ClientActivity
     from noxu.http.app import App
     from noxu.http.exchange import Sink
-    from noxu.http.faults import InjectFaults
     from noxu.http.filters import RequestFilter
+    from noxu.http.interventions import Interventions
     from noxu.manifests.documents import Document, Read
     from noxu.manifests.served_files import Loaded
     from noxu.manifests.watch import FileWatch
@@ -60,6 +59,11 @@ ACCEPTED_AT_ONCE: Final = (
 )
 SHOWN_AFTER: Final = 0.5  # seconds of a start without progress
 SHOWN_EVERY: Final = 0.1  # seconds
+
+INTERVENTIONS: Final = "noxu.http.interventions"
+DETERMINISM: Final = "noxu.control.determinism"
+FAULTS: Final = "noxu.control.fault_routes"
+"""Modules that few servers need."""
 
 log = logging.getLogger("noxu")
 
@@ -134,9 +138,7 @@ class Server:
         self._base = base
         self.token = ""  # of the administrator, random
         self.authentication: settings.Settings  # without that of certificates
-        self._last_filters: list[RequestFilter] = []
-        self._faults: InjectFaults | None = None
-        self._activity: ClientActivity | None = None
+        self._interventions: Interventions | None = None
         self.control = Control(self)
         """What `/_noxu/` keeps about it."""
         self._closing = contextlib.AsyncExitStack()
@@ -194,7 +196,8 @@ class Server:
         async with _compiled(plane, self.compiling):
             with writing_as(BOOTSTRAP):
                 self.plane = await self._closing.enter_async_context(running(plane))
-        await self._begin_determinism()
+        if self.config.deterministic is not None:
+            await import_module(DETERMINISM).begin(plane)
         with writing_as(FILES):
             loaded = await self._load()
         await in_background(self._closing, compact_periodically(plane.store, retention=self.retention), "compaction")
@@ -202,10 +205,7 @@ class Server:
             self._closing.push_async_callback(self.history.save)
             await in_background(self._closing, self.history.save_periodically(), "history")
         await self._serve()
-        if self.config.begins_with_faults:
-            from noxu.control import fault_routes  # few servers begin with faults
-
-            fault_routes.begin(self.control)
+        self._begin_interventions()
         if self.watch is not None and loaded is not None:
             with writing_as(FILES):
                 await in_background(self._closing, self.watch.run(plane, loaded), "watch of files")
@@ -255,52 +255,20 @@ class Server:
             return tenancy.secured_of(self.parent.secured)
         return configured.secured(self.config, on_loopback=self.listeners.on_loopback)
 
-    async def _begin_determinism(self) -> None:
-        """From now on time passes with writes, and a request begins when the controllers have settled."""
-        if self.config.deterministic is None:
-            return
-        from noxu.control import determinism  # few servers are deterministic
-        from noxu.http.filters import AwaitTurn
+    @property
+    def interventions(self) -> Interventions:
+        """Faults, and what observes clients; they are made at the first use."""
+        if self._interventions is None:
+            module = import_module(INTERVENTIONS)  # few servers have any
+            self._interventions = module.Interventions(lambda: self._http, self.clock)
+        return self._interventions
 
-        await determinism.begin(self.plane)
-        self._last_filters.append(AwaitTurn(partial(determinism.until_settled, self.plane)))
-
-    def activity(self) -> Activity:
-        """What the clients do; it is observed from the first call on."""
-        if self._activity is None:
-            from noxu.http.activity import ClientActivity  # few servers are asked
-
-            self._activity = observer = ClientActivity(self.app, asyncio.get_running_loop().time())
-            self.app.observe(observer, observer.sink)
-        return self._activity
-
-    def end_watches(self) -> None:
-        """End all watches now, as a server does that restarts."""
-        if self._http.made is not None:
-            self._http.made.end_watches()
-
-    def hit_requests(self, armed: Armed | None) -> None:
-        """Let the rules of faults hit requests and open watches from now on; None: there are none."""
-        before, self._faults = self._faults, None
-        if before is not None:
-            self._last_filters.remove(before)
-        if armed is not None:
-            from noxu.control.programs import Programs
-            from noxu.http.faults import InjectFaults  # few servers have faults
-
-            self._faults = (
-                before
-                if before is not None and before.armed is armed
-                else InjectFaults(armed, self.clock, self.control.part(Programs))
-            )
-            self._last_filters.append(self._faults)
-        if before is not None and before is not self._faults:
-            before.release()
-        if self._http.made is not None:
-            self._http.made.enter_last(self._last_filters)
-            self._http.made.watches.hit_by(
-                lambda watch: None if self._faults is None else self._faults.of_stream(watch)
-            )
+    def _begin_interventions(self) -> None:
+        """What the configuration wants: requests that begin one after the other; faults."""
+        if self.config.deterministic is not None:
+            self.interventions.await_turn(partial(import_module(DETERMINISM).until_settled, self.plane))
+        if self.config.begins_with_faults:
+            import_module(FAULTS).begin(self.control)
 
     def _seams(self, caller: WebhookClient) -> Seams:
         authentication, root_ca = self.authentication, ""
@@ -355,7 +323,7 @@ class Server:
     def _application(self, scheme: str, authority: str, sinks: list[Sink], audit_log: AuditLog | None) -> App:
         from noxu.http.application import application  # with the first request
 
-        return application(
+        app = application(
             self.plane,
             self.config,
             self.clients,
@@ -367,9 +335,15 @@ class Server:
             sinks=sinks,
             audit_log=audit_log,
             observer=self.observer,
-            last=self._last_filters,
+            last=() if self._interventions is None else self._interventions.last,
             control=lambda: self.control,
         )
+        app.documents.notes = self._notes
+        return app
+
+    def _notes(self) -> list[str]:
+        """What a verbose report about the health of the server says besides."""
+        return [] if self._interventions is None else self._interventions.notes()
 
     async def _listen(self, http: HttpServer) -> list[asyncio.Server]:
         loop = asyncio.get_running_loop()

@@ -24,9 +24,10 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
-from noxu.clock import SYSTEM_CLOCK, Clock
+from noxu.clock import SYSTEM_CLOCK, AdjustableClock, Clock, timestamp
 from noxu_storage.types import Key, Revision
 
 MAX_WRITES: Final = 65_536  # notes of writes in memory, the newest: about 40 MB if each is another request
@@ -172,11 +173,25 @@ Write: TypeAlias = tuple[Revision, float, Author]
 Read: TypeAlias = tuple[float, str, str, Key | WatchScope, Revision]
 
 
+class Timed(Protocol):
+    """Tells object time in seconds since 1970. `timestamp` may become another function when a clock is set."""
+
+    @property
+    def timestamp(self) -> Callable[[], float]: ...
+
+
+class _Timed:
+    """A clock that a program has given, which need not have a `timestamp`."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.timestamp: Callable[[], float] = partial(timestamp, clock)
+
+
 class Journal:
     """The notes of one server. Everything is added in the event loop; times are object time."""
 
     def __init__(self, clock: Clock = SYSTEM_CLOCK) -> None:
-        self.clock = clock
+        self.clock: Timed = clock if isinstance(clock, AdjustableClock) else _Timed(clock)
         self.writes: deque[Write] = deque(maxlen=MAX_WRITES)
         self.reads: deque[Read] = deque(maxlen=MAX_READS)
         self.watches: dict[ClientId, Watching] = {}

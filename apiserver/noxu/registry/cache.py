@@ -343,11 +343,12 @@ class Collection:
     def continued(self, replaced: Iterable[StoredObject] = ()) -> Collection:
         """The same collection of another cache, which begins with these objects. `replaced` are those that differ there.
 
-        Neither of them may be written while they share what they have: this one belongs to a cache that follows no log.
+        The first of them that changes copies what they share.
         """
         new = Collection(self.name)
-        # shared until the first change there: a template may have thousands of objects
-        new.entries, new.keys, new._is_shared = self.entries, self.keys, True
+        # shared until one of them changes: a template may have thousands of objects
+        new.entries, new.keys = self.entries, self.keys
+        new._is_shared = self._is_shared = True
         new.floor = new.changed = self.changed
         for entry in replaced:
             new._own()

@@ -32,7 +32,7 @@ from noxu.registry.storage_form import BUILT_IN_PATHS
 from noxu.registry.stored_object import StoredObject, fields_of, key_of, packed_labels
 from noxu.values import Json
 from noxu_storage.store import Store
-from noxu_storage.types import Compacted, Corrupt, FutureRevision, Key, Page, Prefix, Revision
+from noxu_storage.types import Compacted, Corrupt, FutureRevision, Key, KeyValue, Page, Prefix, Revision
 
 MAX_ERRORS: Final = 100  # upstream's maximum of errors of one list
 
@@ -251,7 +251,7 @@ async def be_consistent(reader: Reader, followers: Mapping[str, Follower], defin
 MAX_MATCHED: Final = 128  # entries that selectors match in one iteration of the event loop
 MAX_COMPARISONS: Final = 50_000  # comparisons by selectors, likewise
 _NOT_BASE64: Final = expression("[^A-Za-z0-9_-]")
-HISTORY_PAGE: Final = 1000  # objects that are read from history at a time, if a selector drops some of them
+HISTORY_PAGE: Final = 1000  # objects that are read from history at a time, if a selector drops some, or made entries
 
 
 class Labels(Protocol):
@@ -456,17 +456,27 @@ async def _history(reader: Reader, selection: Selection, limit: int, after: Key 
             if not corrupt.keys:
                 raise
             raise unlistable(selection.resource, corrupt.keys) from None
-        entries = await entries_of(page.items)
         if selection.selects_all:
-            token = _encode_token(entries[-1].key, selection, revision) if page.remaining else ""
-            entries = await entries_at(entries, selection.resource)
+            token = _encode_token(page.items[-1].key, selection, revision) if page.remaining else ""
+            entries = await _past_entries(page.items, selection.resource)
             return Listing(entries, revision, token, page.remaining or None)
+        entries = await _past_entries(page.items, None)
         selected += await select(entries, selection, limit - len(selected) if limit else 0)
         if limit and len(selected) == limit and (page.remaining or selected[-1].key != entries[-1].key):
             return Listing(selected, revision, _encode_token(selected[-1].key, selection, revision))
         if not page.remaining:
             return Listing(selected, revision)
         after = page.items[-1].key  # the next page of the same revision
+
+
+async def _past_entries(items: Sequence[KeyValue], resource: Resource | None) -> list[StoredObject]:
+    """The entries of states, at the version of a resource (None: as they are stored). Other tasks run in between."""
+    entries: list[StoredObject] = []
+    for start in range(0, len(items), HISTORY_PAGE):
+        some = await entries_of(items[start : start + HISTORY_PAGE])
+        entries += some if resource is None else await entries_at(some, resource)
+        await asyncio.sleep(0)
+    return entries
 
 
 def _expired(after: Key | None, selection: Selection) -> ApiError:

@@ -325,6 +325,16 @@ class RolePolicy:
         self._cluster = Scope()
         self._namespaces: dict[str, Scope] = {}
 
+    def take_over(self, other: RolePolicy) -> None:
+        """Have the roles and bindings of another policy, whose compiled ones are shared: they do not change."""
+        with other._lock, self._lock:  # the other one does not change any more
+            self._roles = other._roles.copy()
+            self._version += 1
+            for namespace, scope in (("", other._cluster), *other._namespaces.items()):
+                own = self._namespaces.setdefault(namespace, Scope()) if namespace else self._cluster
+                for binding in scope.bindings.values():
+                    own.put(binding)
+
     # -- changes
 
     def compile_role(self, namespace: str, name: str, role: Object) -> Callable[[], None]:

@@ -123,7 +123,11 @@ class TimeCalls:
         async def waited() -> AnsweredCall[Object]:
             server = self._runner.running
             waiting = idle.until_idle(
-                server.activity(), server.plane.all_controllers, quiet=quiet, within=timeout, ignore=ignored
+                server.interventions.activity(),
+                server.plane.all_controllers,
+                quiet=quiet,
+                within=timeout,
+                ignore=ignored,
             )
             return AnsweredCall(await waiting)
 

@@ -54,7 +54,7 @@ class Match(NamedTuple):
     agent: re.Pattern[str] | None = None
 
 
-class Limits(NamedTuple):
+class HitLimits(NamedTuple):
     """Which of the requests that match are hit. `since` and `until`: seconds after the rule was added, or a time."""
 
     nth: int = 0
@@ -70,7 +70,7 @@ class Rule(NamedTuple):
 
     name: str
     match: Match
-    limits: Limits
+    limits: HitLimits
     effect: Effect
     source: Object
     trigger: Trigger | None = None
@@ -243,12 +243,12 @@ _MATCHED: Final[Mapping[str, tuple[str, Callable[[Json], Any]]]] = {
 # -- limits -----------------------------------------------------------------------------------------------------------
 
 
-def _limits(rule: Object, path: str, problems: _Problems) -> Limits:
+def _limits(rule: Object, path: str, problems: _Problems) -> HitLimits:
     read: dict[str, Any] = {}
     for name, (field, reader) in _LIMITED.items():
         if rule.get(name) is not None:
-            read[field] = problems.read(f"{path}.{name}", reader, rule[name], Limits._field_defaults[field])
-    limits = Limits(**read)
+            read[field] = problems.read(f"{path}.{name}", reader, rule[name], HitLimits._field_defaults[field])
+    limits = HitLimits(**read)
     if "nth" in read and read.keys() & {"every", "times", "probability"}:
         other = min(read.keys() & {"every", "times", "probability"})
         problems.append((f"{path}.nth", f"it is one request, so {other} says nothing: leave one of them out"))
@@ -289,6 +289,8 @@ _LIMITED: Final[Mapping[str, tuple[str, Callable[[Json], Any]]]] = {
     "from": ("since", _moment),
     "until": ("until", _moment),
 }
+CHOOSING: Final = ("nth", "every", "times", "probability")
+"""Fields that choose among the requests that match."""
 _FIELDS: Final = ("name", "match", "trigger", "breaks-contract", *_LIMITED, *EFFECTS)
 
 

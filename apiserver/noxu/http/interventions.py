@@ -1,0 +1,80 @@
+"""What is done to the requests of a server besides answering them, while it runs: faults, turns, and the look at its clients.
+
+It is made at the first use, and changes the application that exists, or the one that the first request makes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from noxu.clock import Clock
+from noxu.control.faults.armed import Armed
+from noxu.control.faults.streams import StreamFaults
+from noxu.control.running import ProgramsUnderTest
+from noxu.http.activity import ClientActivity
+from noxu.http.exchange import Exchange
+from noxu.http.faults import InjectFaults
+from noxu.http.filters import AwaitTurn, RequestFilter
+
+if TYPE_CHECKING:
+    from noxu.http.http_server import HttpServer
+
+
+class Interventions:
+    """Those of one server."""
+
+    def __init__(self, server: Callable[[], HttpServer], clock: Clock) -> None:
+        self.last: list[RequestFilter] = []
+        """Filters that are entered after all others."""
+        self._server = server
+        self._clock = clock
+        self._faults: InjectFaults | None = None
+        self._activity: ClientActivity | None = None
+
+    def await_turn(self, turn: Callable[[], Awaitable[None] | None]) -> None:
+        """Let each request begin when `turn` allows it."""
+        self.last.append(AwaitTurn(turn))
+        self._change()
+
+    def activity(self) -> ClientActivity:
+        """What the clients do; it is observed from the first call on."""
+        if self._activity is None:
+            app = self._server().app
+            self._activity = observer = ClientActivity(app, asyncio.get_running_loop().time())
+            app.observe(observer, observer.sink)
+        return self._activity
+
+    def hit_requests(self, armed: Armed | None, programs: ProgramsUnderTest) -> None:
+        """Let the rules of faults hit requests and open watches from now on; None: there are none."""
+        before, self._faults = self._faults, None
+        if before is not None:
+            self.last.remove(before)
+        if armed is not None:
+            same = before is not None and before.armed is armed
+            self._faults = before if same else InjectFaults(armed, self._clock, programs)
+            self.last.append(self._faults)
+        if before is not None and before is not self._faults:
+            before.release()
+        self._change()
+
+    def _change(self) -> None:
+        if (app := self._server().made) is not None:
+            app.enter_last(self.last)
+            app.watches.hit_by(self._of_stream)
+
+    def _of_stream(self, watch: Exchange) -> StreamFaults | None:
+        return None if self._faults is None else self._faults.of_stream(watch)
+
+    def end_watches(self) -> None:
+        """End all watches now, as a server does that restarts."""
+        if (app := self._server().made) is not None:
+            app.end_watches()
+
+    def notes(self) -> list[str]:
+        """What a verbose report about the health of the server says besides."""
+        if self._faults is None:
+            return []
+        names = ", ".join(rule.name for rule in self._faults.armed.rules)
+        return [f"faults are on: {names}; `noxu fault clear` clears them"]
