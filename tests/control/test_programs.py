@@ -84,7 +84,7 @@ def test_it_starts_again_and_finishes_what_it_has_begun(noxu: Noxu, tmp_path: Pa
 
 @on_linux
 def test_requests_of_others_are_not_hit(noxu: Noxu) -> None:
-    program = noxu.program(python("input()"))
+    program = noxu.program(python("import signal; signal.pause()"))
     with noxu.fault(process="kill") as fault, program:
         noxu.create(config_map("mine"), namespace="default")
         assert (program.pid > 0, fault.hits) == (True, 0)
@@ -122,7 +122,7 @@ def test_a_pause_ends_in_object_time(noxu: Noxu) -> None:
 
 @on_linux
 def test_a_trigger_pauses_and_resumes(noxu: Noxu) -> None:
-    program = noxu.program(python("input()"))
+    program = noxu.program(python("import signal; signal.pause()"))
     pausing: dict[str, Any] = {"trigger": {"created": "configmaps", "name": "stop"}, "process": "pause"}
     resuming: dict[str, Any] = {"trigger": {"created": "configmaps", "name": "go"}, "process": "resume"}
     with program, noxu.faults([pausing, resuming]) as faults:
@@ -136,7 +136,7 @@ def test_a_trigger_pauses_and_resumes(noxu: Noxu) -> None:
 
 @on_linux
 def test_a_paused_program_ends_with_its_context(noxu: Noxu) -> None:
-    with noxu.program(python("input()")) as program:
+    with noxu.program(python("import signal; signal.pause()")) as program:
         pid = eventually(lambda: program.pid)
         program.send(signal.SIGSTOP)
     assert program.status == 128 + signal.SIGTERM

@@ -55,8 +55,6 @@ def _keep_server(options: argparse.Namespace, say: Callable[[Object], object], c
 
     def made(control: Control) -> None:
         if command.leads_group:
-            from noxu.control.programs import Programs  # few commands are
-
-            control.part(Programs).add(command)
+            control.part(import_module("noxu.control.programs").Programs).add(command)  # few commands are
 
     return serve.serve(options, out, lambda url, kubeconfig: say(variables(url, kubeconfig)), made)

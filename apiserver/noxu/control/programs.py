@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from noxu.control.calls import ControlCall, ControlRoute
-from noxu.control.running import Control, Program
+from noxu.control.running import Control, ProgramUnderTest
 from noxu.values import Object
 
 PATH: Final = "/_noxu/programs"
@@ -30,21 +30,21 @@ class Programs:
     """The programs of one server: a part of its `Control`."""
 
     def __init__(self, control: Control) -> None:
-        self._programs: dict[Program, int] = {}  # and the process that is paused; 0: none is
+        self._programs: dict[ProgramUnderTest, int] = {}  # and the process that is paused; 0: none is
         self._control = control
         self._waiting: set[asyncio.Task[None]] = set()
         control.closing.push_async_callback(self._stop)
 
-    def add(self, program: Program) -> None:
+    def add(self, program: ProgramUnderTest) -> None:
         self._programs[program] = 0
 
-    def remove(self, program: Program) -> None:
+    def remove(self, program: ProgramUnderTest) -> None:
         self._programs.pop(program, None)
 
     def __bool__(self) -> bool:
         return bool(self._programs)
 
-    def asking(self, peer: object, local: object) -> Program | None:
+    def asking(self, peer: object, local: object) -> ProgramUnderTest | None:
         """The program whose connection has these addresses (as of `getpeername` and `getsockname`); None: another client's."""
         running = [program for program in self._programs if program.pid]
         if not running or sys.platform != "linux":
@@ -55,7 +55,7 @@ class Programs:
         owner = f"socket:[{inode}]"
         return next((program for program in running if inode and owner in _descriptors(program.pid)), None)
 
-    def strike(self, what: str, seconds: float = 0.0, program: Program | None = None) -> None:
+    def strike(self, what: str, seconds: float = 0.0, program: ProgramUnderTest | None = None) -> None:
         """kill, pause or resume a program; None: all of them. A pause ends after `seconds` of object time, if it has some."""
         for each in [*self._programs] if program is None else [program]:
             each.send(_NUMBERS[what])
@@ -71,7 +71,7 @@ class Programs:
             if pid and pid == program.pid:
                 self.strike("resume", 0.0, program)
 
-    async def _resume(self, program: Program, pid: int, seconds: float) -> None:
+    async def _resume(self, program: ProgramUnderTest, pid: int, seconds: float) -> None:
         await self._control.server.clock.sleep(seconds)
         if self._programs.get(program) == pid:  # else it goes on already, or is another process by now
             self.strike("resume", 0.0, program)

@@ -54,7 +54,7 @@ class Activity(Protocol):
         ...
 
 
-class Program(Protocol):
+class ProgramUnderTest(Protocol):
     """A program under test. `pid` is 0 while it does not run; it leads a process group."""
 
     @property
@@ -67,10 +67,10 @@ class Program(Protocol):
 class ProgramsUnderTest(Protocol):
     """Those of a server: `noxu.control.programs`."""
 
-    def asking(self, peer: object, local: object) -> Program | None:
+    def asking(self, peer: object, local: object) -> ProgramUnderTest | None:
         """The program whose connection has these addresses; None: another client's."""
 
-    def strike(self, what: str, seconds: float = 0.0, program: Program | None = None) -> None:
+    def strike(self, what: str, seconds: float = 0.0, program: ProgramUnderTest | None = None) -> None:
         """kill, pause or resume a program."""
 
 

@@ -16,7 +16,7 @@ from noxu.control.faults import streams
 from noxu.control.faults.armed import Armed, Asked, Hit, chance
 from noxu.control.faults.store import STORE_FAULT
 from noxu.control.faults.streams import StreamFaults
-from noxu.control.running import Program, ProgramsUnderTest
+from noxu.control.running import ProgramUnderTest, ProgramsUnderTest
 from noxu.http.exchange import Exchange
 from noxu.http.filters import RequestFilter
 from noxu.http.request import first
@@ -62,7 +62,7 @@ class InjectFaults(RequestFilter):
         for hit in hits:
             await _STRIKES[hit.rule.effect.kind](self, exchange, hit)
 
-    def _program(self, exchange: Exchange) -> Program | None:
+    def _program(self, exchange: Exchange) -> ProgramUnderTest | None:
         """The program that has sent the request."""
         connection = exchange.request.connection
         local = None if connection.transport is None else connection.transport.get_extra_info("sockname")
@@ -118,6 +118,7 @@ class InjectFaults(RequestFilter):
 
             exchange.leaving.append(kill)
             return
+        # what is stopped has its answer waiting in the socket, as of a process that the kernel does not run
         self._programs.strike(wanted["what"], wanted["seconds"], program)
         if wanted["what"] == "kill":
             _break(exchange)

@@ -52,9 +52,9 @@ class Interventions:
         if before is not None:
             self.last.remove(before)
         if armed is not None:
-            same = before is not None and before.armed is armed
-            self._faults = before if same else InjectFaults(armed, self._clock, programs)
-            self.last.append(self._faults)
+            is_same = before is not None and before.armed is armed
+            self._faults = faults = (is_same and before) or InjectFaults(armed, self._clock, programs)
+            self.last.append(faults)
         if before is not None and before is not self._faults:
             before.release()
         self._change()
