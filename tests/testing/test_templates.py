@@ -41,6 +41,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 
     monkeypatch.setattr(control_templates, "make", counted)
     monkeypatch.setattr(templates, "_kept", type(templates._kept)())
+    monkeypatch.setattr(templates, "_impossible", {})
     monkeypatch.setattr(digests, "_known", {})
     yield numbers
     assert not templates._being_made
@@ -129,6 +130,24 @@ def test_the_templates_that_were_used_last_are_kept(made: list[int], monkeypatch
     monkeypatch.setattr(templates, "MAX_BYTES", 1)
     assert serve(4, 4) == [1]
     assert len(templates._kept) == 1
+
+
+def test_servers_whose_controllers_never_rest_load_their_manifests_themselves(
+    made: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = control_templates.make
+
+    async def restless(config: Any, documents: Any, *others: Any) -> Template:
+        template = await make(config, documents, *others)
+        if documents:
+            raise control_templates.NeverIdle("one is not done yet")
+        return template
+
+    monkeypatch.setattr(control_templates, "make", restless)
+    for _ in range(2):
+        with Noxu(manifests=[OBJECT]) as noxu:
+            assert names(noxu) == ["a"]
+    assert made == [0, 1]
 
 
 def test_each_server_signs_the_tokens_of_secrets(made: list[int]) -> None:

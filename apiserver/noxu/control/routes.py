@@ -13,6 +13,7 @@ from noxu.control import (
     diff,
     fault_routes,
     idle,
+    manners_calls,
     past,
     past_calls,
     programs,
@@ -45,6 +46,7 @@ ROUTES: Final[Sequence[ControlRoute]] = (
     *backup.ROUTES,
     *past.ROUTES,
     *write_log.ROUTES,
+    *manners_calls.ROUTES,
     *diff.ROUTES,
     *past_calls.ROUTES,
 )

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from noxu.crd.known_definitions import KnownDefinitions
     from noxu.webhook.client import Caller
 
-IDLE_WITHIN: Final = 30.0
+IDLE_WITHIN: Final = 10.0
 """Seconds in which controllers have to reconcile what is loaded."""
 _SOON: Final = 1.0  # seconds; what is due within them is waited for
 _ATTEMPTS: Final = 3
@@ -62,6 +62,10 @@ _SHARED: Final = (
 )  # fmt: skip
 """The fields of a configuration on which stored objects, and what controllers know, depend."""
 _UID: Final = expression(rb'"uid":"([^"\\]*)"')
+
+
+class NeverIdle(StartError):
+    """Controllers go on and on with what is loaded, so there can be no template of it."""
 
 
 def shared(config: Config) -> Config:
@@ -156,7 +160,7 @@ async def make(
 
     `caller` calls webhooks, as in `Seams`. `parent` is a template without manifests to begin with. `definitions`: what is known
     of the definitions in the documents, which saves nearly half of the time of large ones. Raises StartError: objects
-    are refused, unless the configuration keeps going without them, or controllers fail.
+    are refused, unless the configuration keeps going without them; NeverIdle.
     """
     keeps_going, config, loads = config.keep_going, shared(config), list(documents)
 
@@ -239,14 +243,14 @@ def _share(plane: ControlPlane, collections: Iterable[CachedCollection]) -> None
 
 
 async def _idle(plane: ControlPlane) -> None:
-    """Return when controllers have nothing to do but to try again what has failed, as in each server. Raises StartError."""
+    """Return when controllers have nothing to do but to try again what has failed, as in each server. Raises NeverIdle."""
     try:
         async with asyncio.timeout(IDLE_WITHIN):
             while not all(each.rests(_SOON) for each in plane.all_controllers):  # noqa: ASYNC110 - of twenty queues
                 await asyncio.sleep(_LOOKS_EVERY)
     except TimeoutError:
         busy = [controller.name for controller in plane.all_controllers if not controller.rests(_SOON)]
-        raise StartError(f"after {IDLE_WITHIN:g} s these controllers are not done yet: {', '.join(busy)}") from None
+        raise NeverIdle(f"after {IDLE_WITHIN:g} s these controllers are not done yet: {', '.join(busy)}") from None
 
 
 def has_tokens(template: Template) -> bool:

@@ -16,11 +16,12 @@ from noxu.control.faults import streams
 from noxu.control.faults.armed import Armed, Asked, Hit, chance
 from noxu.control.faults.store import STORE_FAULT
 from noxu.control.faults.streams import StreamFaults
-from noxu.control.running import ProgramUnderTest, ProgramsUnderTest
+from noxu.control.running import ProgramsUnderTest, ProgramUnderTest
 from noxu.http.exchange import Exchange
 from noxu.http.filters import RequestFilter
 from noxu.http.request import first
-from noxu_storage.types import FIRST
+from noxu.registry.reader import BLOCK_TIMEOUT, too_large
+from noxu_storage.types import FIRST, Revision
 
 
 class InjectFaults(RequestFilter):
@@ -39,14 +40,29 @@ class InjectFaults(RequestFilter):
         asked, now = _asked(exchange), self._clock.now()
         if info.verb == "watch":
             exchange.stream_faults = self.of_stream(exchange)
-        elif info.verb == "list" and (views := self.armed.views(asked, now)):
-            exchange.moment = str(min(revision for _, revision in views))
+        elif info.verb == "list" and (shown := self._shown(asked)):
+            wanted = first(exchange.query, "resourceVersion")
+            if wanted.isdecimal() and int(wanted) > shown:
+                return self._wait_for(exchange, asked, int(wanted))
+            exchange.moment = str(shown)
         hits = self.armed.hits(asked, now)
         if (
             self.armed.has_rules(asked, "program") and self._program(exchange) is not None
         ):  # the lookup costs a millisecond
             hits += self.armed.hits(asked, now, "program")
         return self._strike(exchange, hits) if hits else None
+
+    def _shown(self, asked: Asked) -> Revision:
+        """The revision that a client is shown; 0: the present."""
+        return min((revision for _, revision in self.armed.views(asked, self._clock.now())), default=0)
+
+    async def _wait_for(self, exchange: Exchange, asked: Asked, wanted: Revision) -> None:
+        """Wait for a revision as a server does that lags behind. Raises ApiError Timeout."""
+        await asyncio.sleep(BLOCK_TIMEOUT)
+        shown = self._shown(asked)  # the view may be over
+        if shown and shown < wanted:
+            raise too_large(wanted, shown)
+        exchange.moment = str(shown) if shown else ""
 
     def of_stream(self, exchange: Exchange) -> StreamFaults | None:
         """What hits the stream of a watch; None: nothing."""
@@ -65,6 +81,7 @@ class InjectFaults(RequestFilter):
     def _program(self, exchange: Exchange) -> ProgramUnderTest | None:
         """The program that has sent the request."""
         connection = exchange.request.connection
+        # a Unix socket has no addresses, and a connection that is lost no transport
         local = None if connection.transport is None else connection.transport.get_extra_info("sockname")
         return self._programs.asking(connection.peername, local)
 

@@ -17,6 +17,7 @@ from noxu.http.activity import ClientActivity
 from noxu.http.exchange import Exchange
 from noxu.http.faults import InjectFaults
 from noxu.http.filters import AwaitTurn, RequestFilter
+from noxu.http.recent_requests import RecentRequests
 
 if TYPE_CHECKING:
     from noxu.http.http_server import HttpServer
@@ -32,6 +33,7 @@ class Interventions:
         self._clock = clock
         self._faults: InjectFaults | None = None
         self._activity: ClientActivity | None = None
+        self._requests: RecentRequests | None = None
 
     def await_turn(self, turn: Callable[[], Awaitable[None] | None]) -> None:
         """Let each request begin when `turn` allows it."""
@@ -45,6 +47,16 @@ class Interventions:
             self._activity = observer = ClientActivity(app, asyncio.get_running_loop().time())
             app.observe(observer, observer.sink)
         return self._activity
+
+    def requests(self) -> RecentRequests:
+        """What the clients ask; it is recorded from the first call on, or from the start, as in tests."""
+        if self._requests is None:
+            app = self._server().app
+            self._requests = next((each for each in app.filters if isinstance(each, RecentRequests)), None)
+            if self._requests is None:
+                self._requests = RecentRequests()
+                app.observe(self._requests)
+        return self._requests
 
     def hit_requests(self, armed: Armed | None, programs: ProgramsUnderTest) -> None:
         """Let the rules of faults hit requests and open watches from now on; None: there are none."""

@@ -264,11 +264,13 @@ class Server:
         return self._interventions
 
     def _begin_interventions(self) -> None:
-        """What the configuration wants: requests that begin one after the other; faults."""
+        """What the configuration wants: requests that begin one after the other; faults; a record of requests."""
         if self.config.deterministic is not None:
             self.interventions.await_turn(partial(import_module(DETERMINISM).until_settled, self.plane))
         if self.config.begins_with_faults:
             import_module(FAULTS).begin(self.control)
+        if self.config.record_requests:
+            self.interventions.requests()
 
     def _seams(self, caller: WebhookClient) -> Seams:
         authentication, root_ca = self.authentication, ""

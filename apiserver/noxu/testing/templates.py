@@ -33,10 +33,12 @@ MAX_BYTES: Final = 128 * 1024 * 1024
 
 NOTHING: Final = b"nothing"
 """In place of a digest: there are no manifests."""
+MAX_IMPOSSIBLE: Final = 1000
 _Name: TypeAlias = tuple[Config, bytes]
 """The configuration of a template, and the digest of its manifests."""
 _lock = threading.Lock()
 _kept: OrderedDict[_Name, Template] = OrderedDict()  # the one that was used last at the end; with the lock
+_impossible: dict[_Name, None] = {}  # of these there is no template: each server loads them
 _being_made: dict[_Name, Future[None]] = {}  # with the lock
 
 
@@ -56,10 +58,19 @@ class Beginning(NamedTuple):
         """With the template, which is made if it is not there yet. Raises StartError."""
         if self.name is None or self.template is not None:
             return self
-        template = await _template(self.name, self.documents, self.kept)
-        if templates.has_tokens(template):  # they have to be made by each server
-            return self._replace(template=await _template((self.name[0], NOTHING), ()))
-        return self._replace(template=template, documents=())
+        if self.name not in _impossible:
+            try:
+                template = await _template(self.name, self.documents, self.kept)
+            except templates.NeverIdle:
+                if self.kept is not None:  # which has been idle in another process
+                    raise
+            else:
+                if not templates.has_tokens(template):  # they have to be made by each server
+                    return self._replace(template=template, documents=())
+            if len(_impossible) >= MAX_IMPOSSIBLE:
+                _impossible.clear()
+            _impossible[self.name] = None
+        return self._replace(template=await _template((self.name[0], NOTHING), ()))
 
 
 def beginning(config: Config, clock: Clock, given: Sequence[Source]) -> Beginning:
@@ -72,7 +83,7 @@ def beginning(config: Config, clock: Clock, given: Sequence[Source]) -> Beginnin
         digest = digest_of(given) if given else NOTHING
         if digest:
             name = templates.shared(config), digest
-            if (found := _find(name)) is not None and not templates.has_tokens(found):
+            if name not in _impossible and (found := _find(name)) is not None:
                 return Beginning(name, found, ())
             if given and (kept := kept_templates.find(_cache(), digest, config, SYSTEM_CLOCK.now())) is not None:
                 return Beginning(name, None, (), kept)
