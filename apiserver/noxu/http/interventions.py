@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING
 from noxu.clock import Clock
 from noxu.control.faults.armed import Armed
 from noxu.control.faults.streams import StreamFaults
+from noxu.control.faults.webhooks import WebhookFaults
 from noxu.control.running import ProgramsUnderTest
 from noxu.http.activity import ClientActivity
 from noxu.http.exchange import Exchange
 from noxu.http.faults import InjectFaults
 from noxu.http.filters import AwaitTurn, RequestFilter
 from noxu.http.recent_requests import RecentRequests
+from noxu.http.webhooks import WebhookClient
+from noxu.webhook.client import Caller
 
 if TYPE_CHECKING:
     from noxu.http.http_server import HttpServer
@@ -26,11 +29,12 @@ if TYPE_CHECKING:
 class Interventions:
     """Those of one server."""
 
-    def __init__(self, server: Callable[[], HttpServer], clock: Clock) -> None:
+    def __init__(self, server: Callable[[], HttpServer], clock: Clock, webhooks: Caller) -> None:
         self.last: list[RequestFilter] = []
         """Filters that are entered after all others."""
         self._server = server
         self._clock = clock
+        self._webhooks = webhooks
         self._faults: InjectFaults | None = None
         self._activity: ClientActivity | None = None
         self._requests: RecentRequests | None = None
@@ -69,6 +73,9 @@ class Interventions:
             self.last.append(faults)
         if before is not None and before is not self._faults:
             before.release()
+        if isinstance(self._webhooks, WebhookClient):
+            hits = armed is not None and any(rule.scope == "webhook" for rule in armed.rules)
+            self._webhooks.intercept = WebhookFaults(armed, self._clock.now) if armed is not None and hits else None
         self._change()
 
     def _change(self) -> None:

@@ -260,7 +260,7 @@ class Server:
         """Faults, and what observes clients; they are made at the first use."""
         if self._interventions is None:
             module = import_module(INTERVENTIONS)  # few servers have any
-            self._interventions = module.Interventions(lambda: self._http, self.clock)
+            self._interventions = module.Interventions(lambda: self._http, self.clock, self.caller)
         return self._interventions
 
     def _begin_interventions(self) -> None:
