@@ -9,8 +9,8 @@ the revision of the backup, and what they were then. With the revision 5:
     log     a was "1", of 3        written already
             b was "2", of 2        written
 
-The file is made in a thread, complete on the disk of the server before its first byte is sent, and deleted then: whoever
-reads slowly holds nothing but disk. It needs as much room as the objects.
+The file is made in a thread, complete on the disk of the server before its first byte is sent, and deleted then: a client
+that reads slowly holds nothing but disk. It needs as much room as the objects.
 """
 
 from __future__ import annotations

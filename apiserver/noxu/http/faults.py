@@ -148,6 +148,7 @@ def _break(exchange: Exchange) -> None:
 
 _STRIKES: Final[Mapping[str, Callable[[InjectFaults, Exchange, Hit], Awaitable[None]]]] = {
     "error": InjectFaults.error,
+    "lease": InjectFaults.error,
     "delay": InjectFaults.delay,
     "hang": InjectFaults.hang,
     "reset": InjectFaults.reset,
