@@ -15,6 +15,7 @@ from typing import Any, Final, get_overloads
 
 import noxu
 from noxu.testing import plugin
+from noxu.testing.manners import MannersCalls
 from noxu.testing.past import PastCalls
 from noxu.testing.registration import Registration
 from noxu.testing.snapshots import SnapshotCalls
@@ -29,6 +30,7 @@ SECTIONS: Final = {
     "Tenants": ("TestTenant",),
     "Watches and requests": ("Watch", "WatchEvent", "RecordedRequest"),
     "What was written": ("LoggedWrite", "WriteCause"),
+    "Manners": ("MannersReport",),
     "The past": ("PastView",),
     "Errors": ("ApiError", "Denied", "LoadError", "StartError", "Stopped", "UnknownKind", "WaitTimeout"),
     "Warnings": ("ApiWarning", "UnknownFieldWarning"),
@@ -48,6 +50,7 @@ _RESULTS: Final = {
     "AwaitableObjects": "list[dict]",
     "AwaitableObject": "dict",
     "AwaitableRequests": "list[RecordedRequest]",
+    "AwaitableReport": "MannersReport",
     "AwaitableWrites": "list[LoggedWrite]",
     "AwaitableNoxu": "Noxu",
     "AwaitableText": "str",
@@ -113,7 +116,7 @@ def _of_class(name: str, class_: type) -> Iterator[str]:
 def _methods(class_: type) -> Iterator[tuple[str, Callable[..., Any]]]:
     """The public methods. Those that a user shares with the handle are shown with the handle."""
     for each in (
-        (Verbs, class_, SnapshotCalls, TenantCalls, WriteLog, PastCalls, Registration)
+        (Verbs, class_, SnapshotCalls, TenantCalls, WriteLog, MannersCalls, PastCalls, Registration)
         if class_ is noxu.Noxu
         else (class_,)
     ):
@@ -146,6 +149,8 @@ def _signature(name: str, function: Callable[..., Any]) -> str:
 
 def _parameter(parameter: inspect.Parameter) -> str:
     star = "*" if parameter.kind is parameter.VAR_POSITIONAL else ""
+    if parameter.kind is parameter.VAR_KEYWORD:
+        star = "**"
     text = f"{star}{parameter.name}: {_annotation(parameter.annotation)}"
     if parameter.default is parameter.empty:
         return text

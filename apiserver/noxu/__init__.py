@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from noxu.clock import Clock as Clock
     from noxu.config import Authentication as Authentication
     from noxu.config import StartError as StartError
-    from noxu.http.recent_requests import RecordedRequest as RecordedRequest
+    from noxu.control.recorded_requests import RecordedRequest as RecordedRequest
     from noxu.manifests.documents import LoadError as LoadError
     from noxu.testing.client import ApiWarning as ApiWarning
     from noxu.testing.client import UnknownFieldWarning as UnknownFieldWarning
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from noxu.testing.functions import Denied as Denied
     from noxu.testing.handle import MakeNoxu as MakeNoxu
     from noxu.testing.handle import Noxu as Noxu
+    from noxu.testing.manners_report import MannersReport as MannersReport
     from noxu.testing.past import PastView as PastView
     from noxu.testing.tenants import TestTenant as TestTenant
     from noxu.testing.users import TestUser as TestUser
@@ -46,9 +47,10 @@ _HOMES = {
     "LoadError": "noxu.manifests.documents",
     "LoggedWrite": "noxu.testing.write_log",
     "MakeNoxu": "noxu.testing.handle",
+    "MannersReport": "noxu.testing.manners_report",
     "Noxu": "noxu.testing.handle",
     "PastView": "noxu.testing.past",
-    "RecordedRequest": "noxu.http.recent_requests",
+    "RecordedRequest": "noxu.control.recorded_requests",
     "StartError": "noxu.config",
     "Stopped": "noxu.testing.errors",
     "TestTenant": "noxu.testing.tenants",
@@ -70,6 +72,7 @@ __all__ = [
     "LoadError",
     "LoggedWrite",
     "MakeNoxu",
+    "MannersReport",
     "Noxu",
     "PastView",
     "RecordedRequest",

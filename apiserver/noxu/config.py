@@ -194,6 +194,7 @@ class Config:
     `disabled`: group versions of built-in kinds that clients cannot use.
     `merged_context`: the context to add to the user's own kubeconfig; "": none.
     `faults`: a plan of faults, see control.faults.plans; `latency`: by how much every answer is late, such as `5ms..20ms`.
+    `record_requests`: record what clients ask from the start, see control.manners_calls.
     `clock`: how object time begins, see control.clock.parsed; "": as the system's. `deterministic`: the seed of a server
     whose objects repeat, see control.determinism.
     `services`: the network of the addresses of services; `node_ports`: their node ports.
@@ -254,6 +255,7 @@ class Config:
     clock: str = ""
     faults: Path | None = None
     latency: str = ""
+    record_requests: bool = False
     deterministic: int | None = None
     history: float = COMPACT_EVERY
     initial: Path | None = None

@@ -24,6 +24,9 @@ from noxu_storage.disk import sync
 if TYPE_CHECKING:
     import ssl
 
+BACKUP: Final = ".backup-"
+"""How the name of a directory begins in which a backup is made (control/backup.py); a process that was killed leaves it."""
+
 
 def write_whole(path: Path, content: bytes, mode: int = 0o600, *, durable: bool = False) -> None:
     """Make or replace a file, whatever the umask is: readers see the old content or all of the new. Raises OSError.

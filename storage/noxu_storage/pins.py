@@ -1,8 +1,8 @@
 """Pins: revisions whose history compaction keeps until they are released.
 
 A pin is a key of the collection `noxu/pins`, and pins the revision at which it was last written. So a pin is made, moved and
-released by a write like any other: atomically, durably, and for all stores that share the back end. Its name and value are
-those of whoever has made it. For example, with the store at revision 7:
+released by a write like any other: atomically, durably, and for all stores that share the back end. Its maker
+chooses its name and its value. For example, with the store at revision 7:
 
     put noxu/pins "base"       revision 8: the state at 8 can be listed, and all later events watched, until "base" is deleted
     compact(20)                compacts to 8

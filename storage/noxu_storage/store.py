@@ -15,7 +15,7 @@
 5. **History.** `get` and `list` with `revision=N` show the exact state at N, and `watch(after=N)` delivers every later event exactly
    once, in order, with its previous value, unless N has been compacted: then all raise `Compacted`. Compaction removes
    what was superseded at or before the revision that it names. It never removes a current value, or an event after that
-   revision. It stops at the oldest pin (pins.py), whoever asks for it.
+   revision. It stops at the oldest pin (pins.py).
 6. **Watches** are filterable, ordered, unique, atomic (all events of one transaction are in one batch), resumable from
    the revision of any batch, and reliable: a slow reader misses nothing. If compaction overtakes it, its watch ends
    with `Compacted`, but never while it is less than `log.TAIL_EVENTS` and `log.TAIL_BYTES` behind.

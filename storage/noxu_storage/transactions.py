@@ -47,21 +47,22 @@ class Turn:
         """A transaction is alone with the store: other writes have to wait for `ended`."""
         self.made = 0
         """Transactions that have written."""
+        self._made_before = 0  # the turn
         self._transaction = asyncio.Lock()
         self._ended = asyncio.Event()
 
     async def ended(self) -> bool:
-        """Return when no transaction is alone with the store: whether one has written meanwhile."""
-        before = self.made
+        """Return when no transaction is alone with the store: whether one has written, meanwhile or earlier in its turn."""
+        has_waited, before = self.is_taken, self._made_before
         while self.is_taken:
             await self._ended.wait()
-        return self.made != before
+        return has_waited and self.made != before
 
     @asynccontextmanager
     async def taken(self) -> AsyncIterator[None]:
         """The turn of one transaction. Others wait for it, in their order."""
         async with self._transaction:
-            self.is_taken, self._ended = True, asyncio.Event()
+            self.is_taken, self._ended, self._made_before = True, asyncio.Event(), self.made
             try:
                 yield
             finally:

@@ -115,6 +115,15 @@ def test_it_is_downloaded_and_leaves_nothing_on_the_server(tmp_path: Path) -> No
             assert file.count(EVERYTHING) == call(noxu, "POST", "")[1]["keys"]
 
 
+def test_what_a_killed_server_has_left_is_removed_at_the_next_start(tmp_path: Path) -> None:
+    with Noxu(data=tmp_path) as noxu:
+        noxu.create(config_map())
+    (tmp_path / ".backup-x7k2p").mkdir()
+    (tmp_path / ".backup-x7k2p" / "half.db").write_text("half")
+    with Noxu(data=tmp_path):
+        assert not [*tmp_path.glob(".backup-*")]
+
+
 def test_it_may_be_that_of_a_snapshot(noxu: Noxu, tmp_path: Path) -> None:
     noxu.create(config_map(size="then"))
     taken = call(noxu, "POST", "", {"name": "base"})[1]

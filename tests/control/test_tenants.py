@@ -375,6 +375,14 @@ async def test_a_tenant_begins_with_the_objects_of_a_snapshot() -> None:
         assert (code, status["message"]) == (404, "there is no snapshot 'good': there is none")
 
 
+async def test_tenants_of_a_deterministic_server_repeat_each_other() -> None:
+    async with Server(Config(port=0, deterministic=7)) as server, calling(server) as call:
+        made = [await call.create() for _ in range(2)]
+        first, second = [await ask(Access(each["url"]), "POST", MAPS, config_map("a")) for each in made]
+        assert first == second
+        assert made[0]["name"] != made[1]["name"]
+
+
 # -- how long it lives
 
 

@@ -23,6 +23,7 @@ def config(request: pytest.FixtureRequest, tmp_path: Path) -> Config:
     return Config(port=0) if request.param == "memory" else Config(port=0, data=tmp_path, durability="off")
 
 
+@pytest.mark.slow(every=6)
 @pytest.mark.parametrize("seed", [1, 2, 3])
 async def test_a_walk_keeps_the_laws(config: Config, seed: int) -> None:
     walked = await walk(config, seed, 250)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 
@@ -254,3 +255,26 @@ async def test_what_is_removed_meanwhile_is_gone() -> None:
         async with object_states.looking_back():
             raise Compacted(7)
     assert gone.value.reason == "Expired"
+
+
+@pytest.mark.parametrize("data", [False, True], ids=["in memory", "SQLite"])
+def test_what_is_deleted_says_where_its_past_is(make_noxu: MakeNoxu, tmp_path: Path, data: bool) -> None:
+    noxu = make_noxu(data=tmp_path / "data" if data else None)
+    noxu.apply(config_map("a", k="1"))
+    noxu.delete("configmaps", "a")
+    past = Past(noxu, 0, [])
+    deleted = past.ask("at/now").value["revision"]
+    noxu.apply(config_map("b"))
+    assert (
+        past.ask("blame", type="cm", name="a")
+        .value["message"]
+        .endswith(f" at revision {deleted + 1}: it was deleted at revision {deleted}, and `at` {deleted - 1} shows it")
+    )
+    assert past.ask("blame", type="cm", name="a", at=deleted - 1).value["complete"] is True
+    assert past.ask("blame", type="cm", name="z").value["message"].endswith(", nor has there been one")
+    noxu._runner.submit(noxu._server.plane.store.compact(deleted)).result()
+    assert (
+        past.ask("blame", type="cm", name="a")
+        .value["message"]
+        .endswith(f", nor has there been one since revision {deleted}, where the past begins")
+    )

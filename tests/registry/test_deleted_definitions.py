@@ -11,7 +11,7 @@ from weakref import ref
 
 import pytest
 
-from noxu.http.recent_requests import RecordedRequest
+from noxu.control.recorded_requests import RecordedRequest
 from noxu.http.request import Target as ParsedTarget
 from noxu.registry.cache import Change
 from noxu.registry.resource import Rendering

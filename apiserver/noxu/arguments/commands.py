@@ -36,6 +36,7 @@ COMMANDS: Final = {
     "fault": "break a running server on purpose",
     "clock": "set and advance the time of objects in a running server",
     "log": "list what was written to a running server, by whom, and why",
+    "report": "report what the clients of a running server do badly, and what to change",
     "diff": "compare what a running server had at two moments",
     "blame": "show who wrote each line of an object last",
     "bisect": "find when a condition on an object became true",
@@ -50,6 +51,7 @@ _MODULES: Final = {
     **dict.fromkeys(("validate", "explain-write", "lint", "skeleton"), "checks"),
     **dict.fromkeys(("migrate", "check", "copy", "snapshot", "export"), "stored"),
     **dict.fromkeys(("restore", "tenant", "user", "clock", "fault", "log", "idle"), "control"),
+    **dict.fromkeys(("report",), "manners"),
     **dict.fromkeys(("diff", "blame", "bisect"), "past"),
     **dict.fromkeys(("envtest", "completion", "version", "help"), "commands"),
 }
@@ -182,6 +184,11 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
         ("noxu log widgets/a -n default --why", "what the writers of an object had been shown before"),
         ("noxu log deploy --since 5m -o json", "for programs"),
         ("noxu log -f", "and go on with what is written from now on"),
+    ),
+    "report": (
+        ("noxu report", "every client of the server of your kubeconfig"),
+        ("noxu report --client operator/ -o html > report.html", "a page about one of them"),
+        ("noxu report --since 5m -o json", "for programs"),
     ),
     "diff": (
         ("noxu diff 5m", "everything that has changed in five minutes"),

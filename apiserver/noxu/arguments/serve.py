@@ -44,6 +44,7 @@ def _options(command: argparse.ArgumentParser, port: int, data: str) -> None:
     _behaviour(command)
     _time(command)
     _faults(command)
+    _manners(command)
     security.add_authentication(command)
     security.add_authorization(command)
     security.add_signing(command)
@@ -192,6 +193,15 @@ def _faults(command: argparse.ArgumentParser) -> None:
     group.add_argument("--faults", type=Path, metavar="FILE", help="a plan of faults to start with")
     group.add_argument(
         "--latency", default="", metavar="DURATION", help="let every answer be late, such as 5ms or 5ms..20ms"
+    )
+
+
+def _manners(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("manners", "What clients do badly: see docs/manners.md.")
+    group.add_argument(
+        "--record-requests",
+        action="store_true",
+        help="record what clients ask from the start, for noxu report and noxu rbac; else from their first use",
     )
 
 
@@ -344,6 +354,7 @@ def complete_serve(options: argparse.Namespace) -> None:
         clock=options.clock,
         faults=options.faults,
         latency=options.latency,
+        record_requests=options.record_requests,
         deterministic=options.deterministic,
     )
 

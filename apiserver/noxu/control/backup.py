@@ -9,8 +9,8 @@ the revision of the backup, and what they were then. With the revision 5:
     log     a was "1", of 3        written already
             b was "2", of 2        written
 
-The file is made in a thread, complete on the disk of the server before its first byte is sent, and deleted then: whoever
-reads slowly holds nothing but disk. It needs as much room as the objects.
+The file is made in a thread, complete on the disk of the server before its first byte is sent, and deleted then: a client
+that reads slowly holds nothing but disk. It needs as much room as the objects.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from noxu.control.calls import ControlCall, ControlRoute, Download
 from noxu.control.differences import Changes
 from noxu.control.snapshots import Snapshots
 from noxu.expressions import expression
+from noxu.files import BACKUP
 from noxu.registry.storage_form import is_temporary
 from noxu_storage.state_file import new_file
 from noxu_storage.store import Store
@@ -65,7 +66,7 @@ async def made(store: Store, revision: Revision, directory: Path | None) -> tupl
     place, file, number = ExitStack(), ExitStack(), 0
     place.push(file)
     try:
-        temporary = TemporaryDirectory(prefix=".backup-", dir=directory, ignore_cleanup_errors=True)
+        temporary = TemporaryDirectory(prefix=BACKUP, dir=directory, ignore_cleanup_errors=True)
         path = Path(await run(place.enter_context, temporary)) / "backup.db"
         writer = await run(file.enter_context, new_file(path, revision))
         async for states in states_at(store, revision):
@@ -99,7 +100,8 @@ async def _save(call: ControlCall) -> Download:
         else:
             await store.catch_up()
             expected, revision = await store.count(EVERYTHING), store.revision  # nothing runs in between
-        file, number = await made(store, revision, call.control.server.config.data)
+        data = call.control.server.config.data  # with etcd it may have nothing, and not be there
+        file, number = await made(store, revision, data if data is not None and data.is_dir() else None)
     except Compacted:
         raise ApiError(
             410, "the history that the backup needs was compacted meanwhile: save it again", "Expired"

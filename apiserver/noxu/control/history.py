@@ -85,6 +85,13 @@ class WriteHistory:
         newer = revisions[bisect_right(revisions, after) : bisect_right(revisions, upto)]
         return [*(write for write in kept if write.revision not in writes), *(writes[revision] for revision in newer)]
 
+    async def all(self) -> list[RecordedWrite]:
+        """All writes whose authors are known, in order. Raises StoreError."""
+        if self._notes is not None:
+            return await self.between(self._store.compacted, self._store.revision)
+        await self.take()
+        return [self.known[revision] for revision in self._in_order()]
+
     async def revision_at(self, seconds: float) -> Revision:
         """The newest revision at a time (seconds since 1970); 0 if the history does not go back so far.
 

@@ -32,7 +32,7 @@ from noxu.registry.resource import Resource, prepared
 from noxu.registry.stored_object import StoredObject, key_of, object_at
 from noxu.values import Object
 from noxu_storage.store import Store
-from noxu_storage.types import FIRST, Compacted, Corrupt, Key, KeyValue, Revision
+from noxu_storage.types import FIRST, Compacted, Corrupt, Key, KeyValue, Prefix, Revision
 
 MAX_STATES: Final = 10_000
 """States of an object that are looked at, the newest."""
@@ -170,13 +170,31 @@ async def looking_back() -> AsyncIterator[None]:
 
 
 async def existing(past: PastObject, store: Store) -> ObjectRevisions:
-    """`written`, of an object that exists at its moment. Raises ApiError NotFound, too."""
-    found = await written(store, past.key, past.moment.revision)
-    if not found.revisions:
-        raise ApiError(
-            404,
-            f"there is no {past} at revision {past.moment.revision}: name a moment at which it was there with `at`",
-            "NotFound",
-            {},
-        )
-    return found
+    """`written`, of an object that exists at its moment. Raises ApiError NotFound, which says when it was deleted."""
+    revision = past.moment.revision
+    found = await written(store, past.key, revision)
+    if found.revisions:
+        return found
+    async with looking_back():
+        deleted = await _deleted(store, past.key, revision)
+    if deleted:
+        why = f": it was deleted at revision {deleted}, and `at` {deleted - 1} shows it"
+    else:
+        since = f" since revision {store.compacted}, where the past begins" if store.compacted else ""
+        why = f", nor has there been one{since}"
+    raise ApiError(404, f"there is no {past} at revision {revision}{why}", "NotFound", {})
+
+
+async def _deleted(store: Store, key: Key, upto: Revision) -> Revision:
+    """The newest revision up to another one that deleted a key, 0 if none that is kept did. Raises Compacted."""
+    deleted, after = 0, max(store.compacted, FIRST)
+    if after >= upto:
+        return 0
+    async for batch in store.watch(Prefix(key.collection, key.partition), after=after):
+        for event in batch.events:
+            if event.key == key and event.value is None and event.revision <= upto:
+                deleted = event.revision
+        if batch.revision >= upto:
+            break
+        await asyncio.sleep(0)
+    return deleted

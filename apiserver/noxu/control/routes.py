@@ -7,7 +7,20 @@ from typing import Final, NamedTuple
 
 from noxu.api.errors import ApiError
 from noxu.config import own_version
-from noxu.control import backup, clock, diff, fault_routes, idle, past, past_calls, snapshots, tenants, users, write_log
+from noxu.control import (
+    backup,
+    clock,
+    diff,
+    fault_routes,
+    idle,
+    manners_calls,
+    past,
+    past_calls,
+    snapshots,
+    tenants,
+    users,
+    write_log,
+)
 from noxu.control.arguments import cut, likely
 from noxu.control.calls import ControlCall, ControlRoute
 from noxu.values import Object
@@ -31,6 +44,7 @@ ROUTES: Final[Sequence[ControlRoute]] = (
     *backup.ROUTES,
     *past.ROUTES,
     *write_log.ROUTES,
+    *manners_calls.ROUTES,
     *diff.ROUTES,
     *past_calls.ROUTES,
 )

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from noxu.config import Config
     from noxu.control.faults.armed import Armed
     from noxu.control.history import WriteHistory
+    from noxu.control.recorded_requests import RequestRecord
     from noxu.control.retention import Retention
     from noxu.control.templates import Template
     from noxu.control_plane import ControlPlane
@@ -62,6 +63,9 @@ class Interventions(Protocol):
 
     def activity(self) -> Activity:
         """What the clients do; it is observed from the first call on."""
+
+    def requests(self) -> RequestRecord:
+        """What the clients ask; it is recorded from the first call on, or from the start."""
 
     def end_watches(self) -> None:
         """End all watches now, as a server does that restarts."""

@@ -156,10 +156,10 @@ async def entry(event: Event, write: RecordedWrite | None) -> Object:
 def _changed(before: bytes | None, after: bytes | None) -> list[str]:
     if not before or not after:  # a corrupt state is empty
         return []
-    return changed_paths(_decoded(before), _decoded(after))
+    return changed_paths(decoded(before), decoded(after))
 
 
-def _decoded(stored: bytes) -> Object:
+def decoded(stored: bytes) -> Object:
     value: Object = codec.decode_stored(as_json(stored))
     return value
 
@@ -240,7 +240,7 @@ async def _is_selected(scope: WatchScope, event: Event) -> bool:
 
 def _matches(scope: WatchScope, value: bytes) -> bool:
     """Whether the selectors of a watch select an object, as far as that can be told: fields of the metadata."""
-    metadata = _decoded(value).get("metadata") or {}
+    metadata = decoded(value).get("metadata") or {}
     try:
         labels = parse_labels(scope.labels)
         fields = parse_fields(scope.fields)

@@ -118,12 +118,12 @@ class App:
         self.filters, self._last = (*kept, *last), tuple(last)
         self._enter = [filter_.enter for filter_ in self.filters]  # a new list: requests under way go on with theirs
 
-    def observe(self, observer: RequestFilter, sink: Sink) -> None:
-        """Enter a further filter when the target of a request is parsed, and call a further sink, from the next request on."""
+    def observe(self, observer: RequestFilter, *sinks: Sink) -> None:
+        """Enter a further filter when the target of a request is parsed, and call further sinks, from the next request on."""
         at = next(n for n, filter_ in enumerate(self.filters, 1) if isinstance(filter_, filters.ParseTarget))
         self.filters = (*self.filters[:at], observer, *self.filters[at:])
         self._enter = [filter_.enter for filter_ in self.filters]  # a new list: requests under way go on with theirs
-        self.sinks = (*self.sinks, sink)
+        self.sinks = (*self.sinks, *sinks)
 
     def end_watches(self) -> None:
         self.watches.end()

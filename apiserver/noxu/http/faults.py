@@ -19,7 +19,8 @@ from noxu.control.faults.streams import StreamFaults
 from noxu.http.exchange import Exchange
 from noxu.http.filters import RequestFilter
 from noxu.http.request import first
-from noxu_storage.types import FIRST
+from noxu.registry.reader import BLOCK_TIMEOUT, too_large
+from noxu_storage.types import FIRST, Revision
 
 
 class InjectFaults(RequestFilter):
@@ -37,10 +38,25 @@ class InjectFaults(RequestFilter):
         asked, now = _asked(exchange), self._clock.now()
         if info.verb == "watch":
             exchange.stream_faults = self.of_stream(exchange)
-        elif info.verb == "list" and (views := self.armed.views(asked, now)):
-            exchange.moment = str(min(revision for _, revision in views))
+        elif info.verb == "list" and (shown := self._shown(asked)):
+            wanted = first(exchange.query, "resourceVersion")
+            if wanted.isdecimal() and int(wanted) > shown:
+                return self._wait_for(exchange, asked, int(wanted))
+            exchange.moment = str(shown)
         hits = self.armed.hits(asked, now)
         return self._strike(exchange, hits) if hits else None
+
+    def _shown(self, asked: Asked) -> Revision:
+        """The revision that a client is shown; 0: the present."""
+        return min((revision for _, revision in self.armed.views(asked, self._clock.now())), default=0)
+
+    async def _wait_for(self, exchange: Exchange, asked: Asked, wanted: Revision) -> None:
+        """Wait for a revision as a server does that lags behind. Raises ApiError Timeout."""
+        await asyncio.sleep(BLOCK_TIMEOUT)
+        shown = self._shown(asked)  # the view may be over
+        if shown and shown < wanted:
+            raise too_large(wanted, shown)
+        exchange.moment = str(shown) if shown else ""
 
     def of_stream(self, exchange: Exchange) -> StreamFaults | None:
         """What hits the stream of a watch; None: nothing."""
@@ -132,6 +148,7 @@ def _break(exchange: Exchange) -> None:
 
 _STRIKES: Final[Mapping[str, Callable[[InjectFaults, Exchange, Hit], Awaitable[None]]]] = {
     "error": InjectFaults.error,
+    "lease": InjectFaults.error,
     "delay": InjectFaults.delay,
     "hang": InjectFaults.hang,
     "reset": InjectFaults.reset,

@@ -11,11 +11,16 @@ from typing import TYPE_CHECKING
 
 from noxu.clock import Clock
 from noxu.control.faults.armed import Armed
+from noxu.control.faults.effects import EFFECTS
 from noxu.control.faults.streams import StreamFaults
+from noxu.control.faults.webhooks import WebhookFaults
 from noxu.http.activity import ClientActivity
 from noxu.http.exchange import Exchange
 from noxu.http.faults import InjectFaults
 from noxu.http.filters import AwaitTurn, RequestFilter
+from noxu.http.recent_requests import RecentRequests
+from noxu.http.webhooks import WebhookClient
+from noxu.webhook.client import Caller
 
 if TYPE_CHECKING:
     from noxu.http.http_server import HttpServer
@@ -24,13 +29,15 @@ if TYPE_CHECKING:
 class Interventions:
     """Those of one server."""
 
-    def __init__(self, server: Callable[[], HttpServer], clock: Clock) -> None:
+    def __init__(self, server: Callable[[], HttpServer], clock: Clock, webhooks: Caller) -> None:
         self.last: list[RequestFilter] = []
         """Filters that are entered after all others."""
         self._server = server
         self._clock = clock
+        self._webhooks = webhooks
         self._faults: InjectFaults | None = None
         self._activity: ClientActivity | None = None
+        self._requests: RecentRequests | None = None
 
     def await_turn(self, turn: Callable[[], Awaitable[None] | None]) -> None:
         """Let each request begin when `turn` allows it."""
@@ -45,6 +52,16 @@ class Interventions:
             app.observe(observer, observer.sink)
         return self._activity
 
+    def requests(self) -> RecentRequests:
+        """What the clients ask; it is recorded from the first call on, or from the start, as in tests."""
+        if self._requests is None:
+            app = self._server().app
+            self._requests = next((each for each in app.filters if isinstance(each, RecentRequests)), None)
+            if self._requests is None:
+                self._requests = RecentRequests()
+                app.observe(self._requests)
+        return self._requests
+
     def hit_requests(self, armed: Armed | None) -> None:
         """Let the rules of faults hit requests and open watches from now on; None: there are none."""
         before, self._faults = self._faults, None
@@ -55,6 +72,9 @@ class Interventions:
             self.last.append(self._faults)
         if before is not None and before is not self._faults:
             before.release()
+        if isinstance(self._webhooks, WebhookClient):
+            hits = armed is not None and any(EFFECTS[rule.effect.kind].scope == "webhook" for rule in armed.rules)
+            self._webhooks.intercept = WebhookFaults(armed, self._clock.now) if armed is not None and hits else None
         self._change()
 
     def _change(self) -> None:

@@ -1,4 +1,4 @@
-"""The newest requests of a server in a test: what clients asked, and how they were answered.
+"""The newest requests of a server: what clients asked, and how they were answered. That of a test records them from its start.
 
 A request is recorded before its answer is sent: a client that has its answer finds its request here. A watch is listed
 from its beginning, with the code 0 until its stream has begun. The filter comes first, so it sees what later ones refuse.
@@ -9,13 +9,15 @@ an error in this process can have them as its cause.
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Iterable
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
-from noxu.http.exchange import Exchange
+from noxu.control.recorded_requests import RecordedRequest
+from noxu.http.exchange import Exchange, attributes_of
 from noxu.http.filters import RequestFilter
 from noxu.registry import explain
 from noxu.registry.draft import Outcome
@@ -25,46 +27,10 @@ from noxu.registry.trace import Note
 MAX_REQUESTS: Final = 10_000  # the newest are kept
 MAX_EXPLAINED: Final = 100  # refused writes whose draft is kept, which has the object
 MAX_TARGET: Final = 1000  # characters
+MAX_UNKNOWN: Final = 10  # unknown fields of a request
 
 hook_errors: ContextVar[list[Exception] | None] = ContextVar("hook_errors", default=None)
 """The exceptions of functions that were called for the current request; None outside of requests that are recorded."""
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedRequest:
-    """A request of a client and its answer.
-
-    `verb` is the API's (get, list, watch, create, update, patch, delete, deletecollection), or "" for a path that is not of
-    a resource. `resource` is like `widgets.example.com`. `code` is 0 for a watch that has not begun. `reason` and `message`
-    are those of a refusal. `seconds` is the time until the answer, for a watch until its end (0 before). `by_handle`: the
-    test itself asked, through the handle.
-    """
-
-    number: int
-    method: str
-    path: str
-    """With the query."""
-    verb: str
-    resource: str
-    subresource: str
-    namespace: str
-    name: str
-    user: str
-    user_agent: str
-    code: int
-    reason: str = ""
-    message: str = ""
-    seconds: float = 0.0
-    by_handle: bool = False
-    id: str = field(default="", repr=False)
-    """The Audit-Id."""
-
-    def __str__(self) -> str:
-        why = f"  {self.reason}: {self.message}" if self.message else ""
-        agent = "the test" if self.by_handle else self.user_agent.partition(" ")[0] or "?"
-        user = "" if self.user == "system:anonymous" else f", {self.user}"
-        path = self.path.partition("?")[0] if self.by_handle else self.path
-        return f"{self.code or '...'}  {self.method} {path}  ({agent}{user}){why}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +51,10 @@ class RecentRequests(RequestFilter):
 
     def __init__(self, own_agent: str = "", limit: int = MAX_REQUESTS) -> None:
         self._own_agent = own_agent
+        self.limit = limit
+        self.began = time.time()
+        """Since when, in seconds since 1970."""
+        self._epoch = self.began - time.monotonic()  # of the event loop's time, so that differences stay what they were
         self.last = 0
         """The number of the newest request."""
         self._open: dict[Exchange, int] = {}
@@ -95,7 +65,10 @@ class RecentRequests(RequestFilter):
     def enter(self, exchange: Exchange) -> None:
         self.last += 1
         self._open[exchange] = self.last  # until its answer is made; a watch all its life
-        exchange.noted = Outcome(sent={})  # the name of a new object is in its body
+        if exchange.noted is None:
+            exchange.noted = Outcome()
+        if exchange.noted.sent is None:
+            exchange.noted.sent = {}  # the name of a new object is in its body
         hook_errors.set([])  # a list of this task: functions that it calls append to it
         # the first to be added, so called when all others have completed the answer
         exchange.leaving.append(self._add)
@@ -115,8 +88,10 @@ class RecentRequests(RequestFilter):
 
     def _record(self, exchange: Exchange, number: int, seconds: float) -> RecordedRequest:
         request, info, error = exchange.request, exchange.info, exchange.error
-        sent = (exchange.noted.sent if exchange.noted else None) or {}
+        outcome = exchange.noted
+        sent = (outcome.sent if outcome else None) or {}
         agent = request.headers.get("User-Agent", "")
+        is_write = info.verb in _WRITES
         return RecordedRequest(
             number,
             request.method,
@@ -134,6 +109,15 @@ class RecentRequests(RequestFilter):
             seconds,
             bool(self._own_agent) and agent == self._own_agent,
             exchange.id,
+            self._epoch + exchange.received,
+            info.version,
+            attributes_of(exchange).name if info.verb in _SELECTING else info.name,
+            0 if error is None else error.retry_after or 0,
+            _objects(exchange) if info.verb == "list" and error is None else 0,
+            is_write and bool(exchange.query.get("dryRun")),
+            info.verb == "update" and not sent.get("resourceVersion"),
+            tuple(outcome.unknown[:MAX_UNKNOWN]) if is_write and outcome else (),
+            exchange.resource.deprecation_text if exchange.is_routed else "",
         )
 
     def since(self, number: int = 0) -> list[RecordedRequest]:
@@ -153,3 +137,15 @@ class RecentRequests(RequestFilter):
     def cause(self, request_id: str) -> Exception | None:
         """The exception of a function that refused the handle's request with this Audit-Id. It can be asked for once."""
         return self._causes.pop(request_id, None)
+
+
+_SELECTING: Final = frozenset({"list", "watch"})
+_WRITES: Final = frozenset({"create", "update", "patch"})
+
+
+def _objects(exchange: Exchange) -> int:
+    """How many objects there are where a list looks; 0: that is not known."""
+    if exchange.moment or not exchange.is_routed:
+        return 0
+    collection = exchange.backend.reader.loaded(exchange.resource)
+    return 0 if collection is None else collection.count(exchange.scope().partition)

@@ -260,15 +260,17 @@ class Server:
         """Faults, and what observes clients; they are made at the first use."""
         if self._interventions is None:
             module = import_module(INTERVENTIONS)  # few servers have any
-            self._interventions = module.Interventions(lambda: self._http, self.clock)
+            self._interventions = module.Interventions(lambda: self._http, self.clock, self.caller)
         return self._interventions
 
     def _begin_interventions(self) -> None:
-        """What the configuration wants: requests that begin one after the other; faults."""
+        """What the configuration wants: requests that begin one after the other; faults; a record of requests."""
         if self.config.deterministic is not None:
             self.interventions.await_turn(partial(import_module(DETERMINISM).until_settled, self.plane))
         if self.config.faults or self.config.latency:
             import_module(FAULTS).begin(self.control)
+        if self.config.record_requests:
+            self.interventions.requests()
 
     def _seams(self, caller: WebhookClient) -> Seams:
         authentication, root_ca = self.authentication, ""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from noxu.config import Config, Etcd, StartError
-from noxu.files import keep_private, warn_if_shared
+from noxu.files import BACKUP, keep_private, warn_if_shared
 from noxu.registry.builtin import built_in_versions
 from noxu.registry.server_leases import LEASE_SECONDS
 from noxu.registry.storage_form import SERVER_LEASES
@@ -61,7 +62,10 @@ async def open_store(config: Config, before: Store | None = None) -> Store:
     try:
         database.create_directory(config.data)
         _keep_private(config.data)
-        return await sqlite.SqliteStore.open(config.data / FILE, durability=config.durability)
+        store = await sqlite.SqliteStore.open(config.data / FILE, durability=config.durability)
+        for left in config.data.glob(f"{BACKUP}*"):  # the store is locked: no other server is making one
+            shutil.rmtree(left, ignore_errors=True)
+        return store
     except OpenError as error:
         raise StartError(str(error)) from None
     except OSError as error:

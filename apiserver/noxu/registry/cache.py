@@ -426,12 +426,16 @@ class Collection:
         # a new list: it stays as it is while others write
         return [self.entries[key] for key in self.keys[first:end]], last - end
 
+    def count(self, partition: str | None) -> int:
+        """The number of keys in a partition (None: in all)."""
+        if partition is None:
+            return len(self.keys)
+        first, last = self._bounds(partition)
+        return last - first
+
     def is_empty(self, partition: str | None) -> bool:
         """Whether there are no keys in a partition (None: at all)."""
-        if partition is None:
-            return not self.keys
-        first, last = self._bounds(partition)
-        return first == last
+        return not self.count(partition)
 
     def _bounds(self, partition: str) -> tuple[int, int]:
         """The indices of the first key of a partition and of the first one after it."""

@@ -36,7 +36,7 @@ _OURS: Final = "noxu."
 _KEPT: Final = 1000  # calls of a test that may be in `unawaited`, before those that have begun are dropped
 
 if TYPE_CHECKING:
-    from noxu.http.recent_requests import RecordedRequest
+    from noxu.control.recorded_requests import RecordedRequest
 
     # For type checkers, a result may be used at once or awaited: they do not know where a call is.
 

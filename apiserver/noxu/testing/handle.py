@@ -18,11 +18,12 @@ from weakref import WeakKeyDictionary
 from noxu import features
 from noxu.clock import SYSTEM_CLOCK, Clock
 from noxu.config import DEFAULT_AUTHENTICATION, Authentication, Config, Profile, StartError, TlsOptions
+from noxu.control.recorded_requests import RecordedRequest
 from noxu.control.retention import history_of
 from noxu.controllers import manager
 from noxu.features import Features, modes
 from noxu.files import write_whole
-from noxu.http.recent_requests import RecentRequests, RecordedRequest
+from noxu.http.recent_requests import RecentRequests
 from noxu.manifests.documents import LoadError
 from noxu.process import limits as process_limits
 from noxu.process.kubeconfig import write_kubeconfig
@@ -35,6 +36,7 @@ from noxu.testing.client import USER_AGENT, UserClient
 from noxu.testing.clock import TimeCalls
 from noxu.testing.errors import hidden
 from noxu.testing.faults import FaultInjection
+from noxu.testing.manners import MannersCalls
 from noxu.testing.past import PastCalls
 from noxu.testing.registration import Registration
 from noxu.testing.session import Runner, Session
@@ -66,7 +68,9 @@ running: WeakKeyDictionary[Noxu, RecentRequests] = WeakKeyDictionary()
 """The servers of this process that run, and what they were asked."""
 
 
-class Noxu(FaultInjection, PastCalls, Registration, SnapshotCalls, TenantCalls, TimeCalls, Verbs, WriteLog):
+class Noxu(
+    FaultInjection, MannersCalls, PastCalls, Registration, SnapshotCalls, TenantCalls, TimeCalls, Verbs, WriteLog
+):
     """A running server. `url` is its address, `kubeconfig` a file for clients, `users` those it was made with.
 
     Use it as a context manager (`with`, `async with`), or through the fixtures of the pytest plugin.

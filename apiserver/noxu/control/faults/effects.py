@@ -12,6 +12,8 @@
 | `watch: close`, `expire` | the stream ends instead of an event, so the client resumes; or with 410, so it lists again |
 | `watch: silent` | no bookmarks |
 | `view: freeze` | lists and watches show what was there when the rule was added, until it is cleared; then the stream goes on |
+| `webhook: fail`, `{delay: 2s}`, `deny`, `{deny: no}` | the webhooks of a write cannot be reached, are late, or deny it |
+| `lease: lost` | Leases cannot be renewed: another replica becomes the leader |
 | `restart: 2s` | all watches end, and all requests break for two seconds, as those of a server that restarts |
 | `mutate: {patch: {…}}` | an object changes: that of the trigger, or `{resource, namespace, name, patch}` |
 | `view: hold` | the same, but then the stream ends with 410: the client never sees the states between |
@@ -40,13 +42,13 @@ class Effect(NamedTuple):
     parameters: Mapping[str, Any]
 
 
-Scope = Literal["request", "event", "view", "act"]
+Scope = Literal["request", "event", "view", "webhook", "act"]
 
 
 class EffectKind(NamedTuple):
     """`read` raises ValueError. `verbs`: those that it can hit; None: all.
 
-    `scope` is what it hits: requests, the events of watches, what a client sees as long as the rule is on; `act`: it does
+    `scope` is what it hits: requests, the events of watches, calls of webhooks, what a client sees as long as the rule is on; `act`: it does
     something by itself, when its trigger fires.
     """
 
@@ -203,6 +205,23 @@ def _mutate(value: Json) -> Mapping[str, Any]:
     return {**place, "patch": value["patch"]}
 
 
+def _webhook(value: Json) -> Mapping[str, Any]:
+    if value == "fail":
+        return {"what": "fail"}
+    if value == "deny":
+        value = {"deny": "a fault was injected"}
+    if isinstance(value, dict) and [*value] == ["delay"]:
+        return {"what": "delay", **_delay(value["delay"])}
+    if isinstance(value, dict) and [*value] == ["deny"]:
+        return {"what": "deny", "message": _text(value["deny"], "deny")}
+    raise ValueError("it is fail, deny, {deny: why} or {delay: 2s}")
+
+
+def _lease(value: Json) -> Mapping[str, Any]:
+    _chosen("lost")(value)
+    return _error("Conflict")
+
+
 EFFECTS: Final[Mapping[str, EffectKind]] = {
     "error": EffectKind(_error),
     "delay": EffectKind(_delay),
@@ -211,6 +230,8 @@ EFFECTS: Final[Mapping[str, EffectKind]] = {
     "store": EffectKind(_chosen("unavailable", "unknown"), WRITES),
     "stale": EffectKind(_stale, ("get", "list")),
     "watch": EffectKind(_watch, ("watch",), "event"),
+    "webhook": EffectKind(_webhook, ("create", "update", "patch", "delete"), "webhook"),
+    "lease": EffectKind(_lease, ("update", "patch")),
     "restart": EffectKind(_restart),
     "mutate": EffectKind(_mutate, None, "act"),
     "view": EffectKind(_chosen("freeze", "hold"), ("list", "watch"), "view"),

@@ -143,6 +143,10 @@ def _parse(rule: Object, name: str, path: str, problems: _Problems) -> Rule:
     problems.extend(_contract(rule, named[0], parameters, path))
     problems.extend(_acting(rule, kind.scope, path))
     verbs = match.verbs if kind.verbs is None else match.verbs.intersection(kind.verbs)
+    if named[0] == "lease":
+        if match.resource not in (None, *_LEASES):
+            problems.append((f"{path}.match.resource", "lease is about leases.coordination.k8s.io"))
+        match = match._replace(resource=_LEASES[-1])
     if named[0] == "restart" and not isinstance(limits.since, datetime):
         limits = limits._replace(until=limits.since + parameters.get("seconds", 0.0))
     source = {"name": name, **rule}
@@ -285,6 +289,7 @@ _LIMITED: Final[Mapping[str, tuple[str, Callable[[Json], Any]]]] = {
     "from": ("since", _moment),
     "until": ("until", _moment),
 }
+_LEASES: Final = ("lease", "leases", "leases.coordination.k8s.io")
 CHOOSING: Final = ("nth", "every", "times", "probability")
 """Fields that choose among the requests that match."""
 _FIELDS: Final = ("name", "match", "trigger", "breaks-contract", *_LIMITED, *EFFECTS)

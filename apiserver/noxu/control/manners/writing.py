@@ -1,0 +1,187 @@
+"""Bad habits that writes show, together with what they have changed: no-ops, hot loops, fights, lost updates.
+
+Each function gets what was observed and the requests of one client, and yields what it has seen. The objects of Leases and Events
+are left out of loops and fights: they are written again and again by design, and by several.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from noxu.control.manners.habits import Seen
+from noxu.control.manners.observed import (
+    ERRORS,
+    ClientKey,
+    ObjectId,
+    Observed,
+    ObservedWrite,
+    Writer,
+    client_of,
+    has_written,
+    object_of,
+)
+from noxu.control.recorded_requests import RecordedRequest
+
+HOT: Final = 10
+"""Writes of an object within HOT_WITHIN seconds; more of them are a hot loop."""
+HOT_WITHIN: Final = 10.0
+TURNS: Final = 3
+"""How often a field changes hands in a fight."""
+_REPEATED: Final = frozenset({"leases.coordination.k8s.io", "events", "events.events.k8s.io"})
+SHOWN_PATHS: Final = 5
+
+Requests = Sequence[RecordedRequest]
+
+
+def no_op_writes(observed: Observed, requests: Requests) -> Iterator[Seen]:
+    """An update or a patch that has written no revision."""
+    for request in requests:
+        if has_written(request) and request.id not in observed.written_ids:
+            yield Seen("no_op_writes", f"{_shown(object_of(request))} was so already", [request])
+
+
+def hot_loops(observed: Observed, requests: Requests) -> Iterator[Seen]:
+    """An object that is written again and again, while nothing changes what it asks for."""
+    writes: defaultdict[ObjectId, list[RecordedRequest]] = defaultdict(list)
+    for request in requests:
+        if has_written(request) and request.resource not in _REPEATED:
+            writes[object_of(request)].append(request)
+    for object_, written in writes.items():
+        if len(written) <= HOT:
+            continue
+        changes = [observed.time_of(write) for write in observed.by_object.get(object_, ()) if write.changes_spec]
+        busiest = max((_burst(part) for part in _between(written, changes)), key=len, default=[])
+        if len(busiest) > HOT:
+            spent = busiest[-1].at - busiest[0].at
+            note = f"{_shown(object_)}: {len(busiest)} writes in {spent:.3g} s, and no change of what it asks for"
+            yield Seen("hot_loops", note, busiest)
+
+
+def _between(written: Requests, changes: Sequence[float]) -> Iterator[list[RecordedRequest]]:
+    """The writes between changes; one that makes a change begins a part."""
+    part: list[RecordedRequest] = []
+    marks = sorted(changes)
+    for request in written:
+        while marks and marks[0] <= request.at:
+            marks.pop(0)
+            yield part
+            part = []
+        part.append(request)
+    yield part
+
+
+def _burst(written: Requests) -> list[RecordedRequest]:
+    """The most writes within HOT_WITHIN seconds."""
+    best, first = (0, 0), 0
+    for last, request in enumerate(written):
+        while written[first].at < request.at - HOT_WITHIN:
+            first += 1
+        best = max(best, (last + 1 - first, -first))
+    return list(written[-best[1] : -best[1] + best[0]])
+
+
+class _Turn(NamedTuple):
+    """A writer that has set a field, whatever it was."""
+
+    writer: Writer
+    write: ObservedWrite
+
+
+def fights(observed: Observed, requests: Requests) -> Iterator[Seen]:
+    """Two writers that set the same field of an object in turn. Both see it."""
+    if not requests:
+        return
+    client = client_of(requests[0])
+    for object_, writes in observed.by_object.items():
+        if object_.resource in _REPEATED or not any(write.writer.client == client for write in writes):
+            continue
+        found: dict[tuple[Writer, Writer], tuple[list[_Turn], list[str]]] = {}
+        for path, turns in _turns(observed, writes).items():
+            run = _longest(turns)
+            if len(run) > TURNS and client in {turn.writer.client for turn in run if turn.writer.is_client}:
+                first, second = sorted({turn.writer for turn in run}, key=lambda writer: (str(writer), writer))
+                found.setdefault((first, second), (run, []))[1].append(path)
+        for (first, second), (run, paths) in found.items():
+            fields = ", ".join(paths[:SHOWN_PATHS]) + (" …" if len(paths) > SHOWN_PATHS else "")
+            note = f"{_shown(object_)}: {first} and {second} set {fields} in turn, {len(run)} times"
+            evidence = [
+                observed.by_id[turn.write.request_id] for turn in run if turn.write.request_id in observed.by_id
+            ]
+            yield Seen("fights", note, evidence)
+
+
+def _turns(observed: Observed, writes: Sequence[ObservedWrite]) -> dict[str, list[_Turn]]:
+    """By path, who has set it one after the other. The handle of a test ends a run: what it sets is the test's wish."""
+    turns: defaultdict[str, list[_Turn]] = defaultdict(list)
+    for write in writes:
+        request = observed.by_id.get(write.request_id)
+        if request is not None and request.by_handle:
+            for path in write.changed or ():
+                turns.pop(path, None)
+            continue
+        for path in write.changed or ():
+            if not turns[path] or turns[path][-1].writer != write.writer:
+                turns[path].append(_Turn(write.writer, write))
+    return turns
+
+
+def _longest(turns: Sequence[_Turn]) -> list[_Turn]:
+    """The longest part in which two writers alternate."""
+    best: list[_Turn] = []
+    run: list[_Turn] = []
+    for turn in turns:
+        if len(run) >= 2 and turn.writer != run[-2].writer:
+            run = run[-1:]
+        run.append(turn)
+        if len(run) > len(best):
+            best = run.copy()
+    return best
+
+
+def lost_updates(observed: Observed, requests: Requests) -> Iterator[Seen]:
+    """A PUT without a resourceVersion, of a field that another writer has set since this client last read the object.
+
+    A client with a watch of the resource may have seen that, so nothing is said about it.
+    """
+    read: dict[ObjectId, RecordedRequest] = {}
+    watched = {request.resource for request in requests if request.verb == "watch"}
+    for request in requests:
+        object_ = object_of(request)
+        if request.verb == "get" and 0 < request.code < ERRORS:
+            read[object_] = request
+        if not has_written(request) or request.resource in watched:
+            continue
+        if request.is_unconditional and request.verb == "update" and (before := read.get(object_)) is not None:
+            yield from _overwritten(observed, object_, before, request)
+        read[object_] = request  # its answer has the object
+
+
+def _overwritten(
+    observed: Observed, object_: ObjectId, before: RecordedRequest, request: RecordedRequest
+) -> Iterator[Seen]:
+    client: ClientKey = client_of(request)
+    others: dict[str, ObservedWrite] = {}
+    for write in observed.by_object.get(object_, ()):
+        if write.request_id == request.id:
+            lost = [path for path in write.changed or () if path in others]
+            if lost:
+                other = others[lost[0]]
+                evidence = [observed.by_id[id_] for id_ in (before.id, other.request_id) if id_ in observed.by_id]
+                note = f"{_shown(object_)}: {', '.join(lost[:SHOWN_PATHS])} of {other.writer} was overwritten"
+                yield Seen("lost_updates", note, [*evidence, request])
+            return
+        if observed.time_of(write) < before.at + before.seconds:
+            continue
+        if write.writer.is_client and write.writer.client == client:
+            continue
+        for path in write.changed or ():
+            others[path] = write
+
+
+def _shown(object_: ObjectId) -> str:
+    return f"{object_.resource} {'/'.join(part for part in object_[1:] if part)}"
+
+
+HABITS_OF_WRITES: Final = (no_op_writes, hot_loops, fights, lost_updates)

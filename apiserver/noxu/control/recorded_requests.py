@@ -1,0 +1,84 @@
+"""What is recorded of a request: who asked for what, when, and how it was answered.
+
+    operator/v1 (linux)   system:anonymous   PUT /apis/example.com/v1/namespaces/default/widgets/a   409 Conflict
+
+`noxu.http.recent_requests` records, from an exchange. The handle of a test lists these (`noxu.requests()`), reports about the
+manners of clients are made of them (`control.manners`), and the least roles (`control.least_roles`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRequest:
+    """A request of a client and its answer.
+
+    `verb` is the API's (get, list, watch, create, update, patch, delete, deletecollection), or "" for a path that is not of
+    a resource. `resource` is like `widgets.example.com`. `code` is 0 for a watch that has not begun. `reason` and `message`
+    are those of a refusal. `seconds` is the time until the answer, for a watch until its end (0 before). `by_handle`: the
+    test itself asked, through the handle.
+    """
+
+    number: int
+    method: str
+    path: str
+    """With the query."""
+    verb: str
+    resource: str
+    subresource: str
+    namespace: str
+    name: str
+    user: str
+    user_agent: str
+    code: int
+    reason: str = ""
+    message: str = ""
+    seconds: float = 0.0
+    by_handle: bool = False
+    id: str = field(default="", repr=False)
+    """The Audit-Id."""
+    at: float = field(default=0.0, repr=False)
+    """When it arrived: seconds since 1970, whatever the clock of the server shows."""
+    version: str = field(default="", repr=False)
+    """Of the API: `v1`."""
+    named: str = field(default="", repr=False)
+    """The name that authorization sees: that of the path, or the only one that a field selector selects."""
+    retry_after: int = field(default=0, repr=False)
+    """Seconds that the answer asked to wait."""
+    objects: int = field(default=0, repr=False)
+    """How many objects there were to list, whatever was selected."""
+    dry_run: bool = field(default=False, repr=False)
+    is_unconditional: bool = field(default=False, repr=False)
+    """A PUT without a resourceVersion, which replaces whatever is there."""
+    unknown: tuple[str, ...] = field(default=(), repr=False)
+    """The fields that no schema knows, as warnings name them."""
+    deprecation: str = field(default="", repr=False)
+    """The warning that the version is deprecated."""
+
+    def __str__(self) -> str:
+        why = f"  {self.reason}: {self.message}" if self.message else ""
+        agent = "the test" if self.by_handle else self.user_agent.partition(" ")[0] or "?"
+        user = "" if self.user == "system:anonymous" else f", {self.user}"
+        path = self.path.partition("?")[0] if self.by_handle else self.path
+        return f"{self.code or '...'}  {self.method} {path}  ({agent}{user}){why}"
+
+
+class RequestRecord(Protocol):
+    """The newest requests of a server: `noxu.http.recent_requests`."""
+
+    began: float
+    """Since when requests are recorded, in seconds since 1970."""
+    limit: int
+    """How many are kept."""
+
+    @property
+    def last(self) -> int:
+        """The number of the newest request."""
+
+    def since(self, number: int = 0) -> Sequence[RecordedRequest]:
+        """The requests after the one with this number, in the order of their arrival, with the watches that are open."""
+        ...
