@@ -38,6 +38,7 @@ from noxu.testing.errors import hidden
 from noxu.testing.faults import FaultInjection
 from noxu.testing.manners import MannersCalls
 from noxu.testing.past import PastCalls
+from noxu.testing.programs import ProgramCalls
 from noxu.testing.registration import Registration
 from noxu.testing.session import Runner, Session
 from noxu.testing.snapshots import SnapshotCalls
@@ -71,7 +72,16 @@ stopping: list[Callable[[Noxu], object]] = []
 
 
 class Noxu(
-    FaultInjection, MannersCalls, PastCalls, Registration, SnapshotCalls, TenantCalls, TimeCalls, Verbs, WriteLog
+    FaultInjection,
+    MannersCalls,
+    PastCalls,
+    ProgramCalls,
+    Registration,
+    SnapshotCalls,
+    TenantCalls,
+    TimeCalls,
+    Verbs,
+    WriteLog,
 ):
     """A running server. `url` is its address, `kubeconfig` a file for clients, `users` those it was made with.
 
