@@ -5,15 +5,16 @@ Each function gets the requests of a client in the order of their arrival, and y
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from heapq import heappop, heappush
 from itertools import pairwise
 from statistics import median
 from typing import Final
 from urllib.parse import parse_qsl, urlencode
 
 from noxu.control.manners.habits import Seen
-from noxu.control.manners.observed import ERRORS, object_of
+from noxu.control.manners.observed import ERRORS, burst, object_of
 from noxu.control.recorded_requests import RecordedRequest
 
 RETRY_SOON: Final = 1.0  # a repetition that comes later is no retry
@@ -106,10 +107,7 @@ def unlimited_lists(requests: Requests) -> Iterator[Seen]:
 def watches_again(requests: Requests) -> Iterator[Seen]:
     """A watch that has ended begins again, and again."""
     for run in _reconnections(requests).values():
-        busiest: Requests = []
-        for n, first in enumerate(run):
-            within = [request for request in run[n:] if request.at <= first.at + WATCHED]
-            busiest = max(busiest, within, key=len)
+        busiest = burst(run, WATCHED)
         if len(busiest) >= AGAIN:
             lasted = median(request.seconds for request in busiest)
             spent = max(busiest[-1].at - busiest[0].at, 0.0)
@@ -127,17 +125,21 @@ def watches_from_start(requests: Requests) -> Iterator[Seen]:
 
 def _reconnections(requests: Requests) -> dict[str, list[RecordedRequest]]:
     """By place, the watches that begin when an earlier one of the same place has ended. Several at once are no reconnection."""
-    ended: defaultdict[str, list[float]] = defaultdict(list)
+    ending: defaultdict[str, list[float]] = defaultdict(list)  # heaps of when the watches of a place end
+    ended: Counter[str] = Counter()  # watches that no other one has followed
     again: defaultdict[str, list[RecordedRequest]] = defaultdict(list)
     for request in requests:
         if request.verb != "watch" or request.code >= ERRORS:
             continue
         place = _watched(request)
-        if over := [end for end in ended[place] if end <= request.at]:
-            ended[place].remove(max(over))
+        while ending[place] and ending[place][0] <= request.at:
+            heappop(ending[place])
+            ended[place] += 1
+        if ended[place]:
+            ended[place] -= 1
             again[place].append(request)
         if request.seconds:
-            ended[place].append(request.at + request.seconds)
+            heappush(ending[place], request.at + request.seconds)
     return again
 
 

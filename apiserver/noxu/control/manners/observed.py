@@ -96,6 +96,16 @@ def has_written(request: RecordedRequest) -> bool:
     )
 
 
+def burst(requests: Sequence[RecordedRequest], within: float) -> list[RecordedRequest]:
+    """The most of these requests that arrived within so many seconds."""
+    best, first = (0, 0), 0
+    for last, request in enumerate(requests):
+        while requests[first].at < request.at - within:
+            first += 1
+        best = max(best, (last + 1 - first, -first))
+    return list(requests[-best[1] : -best[1] + best[0]])
+
+
 class Observed:
     """All requests in the order of their arrival, and all writes in the order of their revisions.
 
@@ -137,6 +147,11 @@ class Observed:
         for write in self.writes:
             found[write.object].append(write)
         return found
+
+    @cached_property
+    def place_of(self) -> dict[str, int]:
+        """By request, the index of its newest write among those of the object."""
+        return {write.request_id: n for writes in self.by_object.values() for n, write in enumerate(writes)}
 
     def time_of(self, write: ObservedWrite) -> float:
         """When a revision was written, in seconds since 1970; 0 for one before all that were recorded."""

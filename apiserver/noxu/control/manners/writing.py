@@ -1,6 +1,6 @@
 """Bad habits that writes show, together with what they have changed: no-ops, hot loops, fights, lost updates.
 
-Each function gets what was observed and the requests of one client, and yields what it has seen. The objects of Leases and Events
+A function gets what was observed and the requests of one client, and yields what it has seen. The objects of Leases and Events
 are left out of loops and fights: they are written again and again by design, and by several.
 """
 
@@ -18,6 +18,7 @@ from noxu.control.manners.observed import (
     Observed,
     ObservedWrite,
     Writer,
+    burst,
     client_of,
     has_written,
     object_of,
@@ -52,7 +53,7 @@ def hot_loops(observed: Observed, requests: Requests) -> Iterator[Seen]:
         if len(written) <= HOT:
             continue
         changes = [observed.time_of(write) for write in observed.by_object.get(object_, ()) if write.changes_spec]
-        busiest = max((_burst(part) for part in _between(written, changes)), key=len, default=[])
+        busiest = max((burst(part, HOT_WITHIN) for part in _between(written, changes)), key=len, default=[])
         if len(busiest) > HOT:
             spent = busiest[-1].at - busiest[0].at
             note = f"{_shown(object_)}: {len(busiest)} writes in {spent:.3g} s, and no change of what it asks for"
@@ -72,16 +73,6 @@ def _between(written: Requests, changes: Sequence[float]) -> Iterator[list[Recor
     yield part
 
 
-def _burst(written: Requests) -> list[RecordedRequest]:
-    """The most writes within HOT_WITHIN seconds."""
-    best, first = (0, 0), 0
-    for last, request in enumerate(written):
-        while written[first].at < request.at - HOT_WITHIN:
-            first += 1
-        best = max(best, (last + 1 - first, -first))
-    return list(written[-best[1] : -best[1] + best[0]])
-
-
 class _Turn(NamedTuple):
     """A writer that has set a field, whatever it was."""
 
@@ -89,27 +80,25 @@ class _Turn(NamedTuple):
     write: ObservedWrite
 
 
-def fights(observed: Observed, requests: Requests) -> Iterator[Seen]:
-    """Two writers that set the same field of an object in turn. Both see it."""
-    if not requests:
-        return
-    client = client_of(requests[0])
+def fights(observed: Observed) -> Iterator[tuple[ClientKey, Seen]]:
+    """Two writers that set the same field of an object in turn; of each that is a client."""
     for object_, writes in observed.by_object.items():
-        if object_.resource in _REPEATED or not any(write.writer.client == client for write in writes):
+        if object_.resource in _REPEATED or len(writes) <= TURNS:
             continue
-        found: dict[tuple[Writer, Writer], tuple[list[_Turn], list[str]]] = {}
+        found: dict[tuple[Writer, ...], tuple[list[_Turn], list[str]]] = {}
         for path, turns in _turns(observed, writes).items():
             run = _longest(turns)
-            if len(run) > TURNS and client in {turn.writer.client for turn in run if turn.writer.is_client}:
-                first, second = sorted({turn.writer for turn in run}, key=lambda writer: (str(writer), writer))
-                found.setdefault((first, second), (run, []))[1].append(path)
-        for (first, second), (run, paths) in found.items():
+            if len(run) > TURNS:
+                both = tuple(sorted({turn.writer for turn in run}, key=lambda writer: (str(writer), writer)))
+                found.setdefault(both, (run, []))[1].append(path)
+        for both, (run, paths) in found.items():
             fields = ", ".join(paths[:SHOWN_PATHS]) + (" …" if len(paths) > SHOWN_PATHS else "")
-            note = f"{_shown(object_)}: {first} and {second} set {fields} in turn, {len(run)} times"
+            note = f"{_shown(object_)}: {' and '.join(map(str, both))} set {fields} in turn, {len(run)} times"
             evidence = [
                 observed.by_id[turn.write.request_id] for turn in run if turn.write.request_id in observed.by_id
             ]
-            yield Seen("fights", note, evidence)
+            for client in {writer.client for writer in both if writer.is_client}:
+                yield client, Seen("fights", note, evidence)
 
 
 def _turns(observed: Observed, writes: Sequence[ObservedWrite]) -> dict[str, list[_Turn]]:
@@ -161,27 +150,27 @@ def lost_updates(observed: Observed, requests: Requests) -> Iterator[Seen]:
 def _overwritten(
     observed: Observed, object_: ObjectId, before: RecordedRequest, request: RecordedRequest
 ) -> Iterator[Seen]:
-    client: ClientKey = client_of(request)
+    writes, place = observed.by_object.get(object_, ()), observed.place_of.get(request.id)
+    if place is None or place >= len(writes) or writes[place].request_id != request.id:
+        return
     others: dict[str, ObservedWrite] = {}
-    for write in observed.by_object.get(object_, ()):
-        if write.request_id == request.id:
-            lost = [path for path in write.changed or () if path in others]
-            if lost:
-                other = others[lost[0]]
-                evidence = [observed.by_id[id_] for id_ in (before.id, other.request_id) if id_ in observed.by_id]
-                note = f"{_shown(object_)}: {', '.join(lost[:SHOWN_PATHS])} of {other.writer} was overwritten"
-                yield Seen("lost_updates", note, [*evidence, request])
-            return
+    for n in range(place - 1, -1, -1):
+        write = writes[n]
         if observed.time_of(write) < before.at + before.seconds:
-            continue
-        if write.writer.is_client and write.writer.client == client:
-            continue
-        for path in write.changed or ():
-            others[path] = write
+            break  # what was read has it, and all before it
+        if not (write.writer.is_client and write.writer.client == client_of(request)):
+            others |= {path: write for path in write.changed or () if path not in others}
+    lost = [path for path in writes[place].changed or () if path in others]
+    if lost:
+        other = others[lost[0]]
+        evidence = [observed.by_id[id_] for id_ in (before.id, other.request_id) if id_ in observed.by_id]
+        note = f"{_shown(object_)}: {', '.join(lost[:SHOWN_PATHS])} of {other.writer} was overwritten"
+        yield Seen("lost_updates", note, [*evidence, request])
 
 
 def _shown(object_: ObjectId) -> str:
     return f"{object_.resource} {'/'.join(part for part in object_[1:] if part)}"
 
 
-HABITS_OF_WRITES: Final = (no_op_writes, hot_loops, fights, lost_updates)
+HABITS_OF_WRITES: Final = (no_op_writes, hot_loops, lost_updates)
+"""Those of one client; `fights` are of two."""
