@@ -236,11 +236,14 @@ def ship_and_mark(api: Api, *, is_fixed: bool) -> None:
             continue
         name = order["metadata"]["name"]
         order["data"] = {"shipped": "yes"}
-        writes = [
-            lambda order=order, name=name: api("PUT", f"{MAPS}/{name}", order),
-            lambda name=name: api("POST", MAPS, config_map(f"for-{name}", "shipment")),
-        ]
-        for write in reversed(writes) if is_fixed else writes:
+
+        def mark(order: Value = order, name: str = name) -> Answer:
+            return api("PUT", f"{MAPS}/{name}", order)
+
+        def ship(name: str = name) -> Answer:
+            return api("POST", MAPS, config_map(f"for-{name}", "shipment"))
+
+        for write in (ship, mark) if is_fixed else (mark, ship):
             write()
 
 

@@ -68,6 +68,8 @@ Users = Iterable[str] | Mapping[str, Iterable[str]]
 
 running: WeakKeyDictionary[Noxu, RecentRequests] = WeakKeyDictionary()
 """The servers of this process that run, and what they were asked."""
+stopping: list[Callable[[Noxu], object]] = []
+"""What is called with each of them before it stops."""
 
 
 class Noxu(
@@ -242,8 +244,10 @@ class Noxu(
         self._has_begun = True
 
     def _stop(self) -> None:
-        running.pop(self, None)
+        is_known = running.pop(self, None) is not None
         if self._runner.is_running:
+            for about in stopping if is_known else ():  # one that did not start has nothing to say
+                about(self)
             if any(client.is_open for client in self._clients):
                 self._runner.submit(self._close_clients()).result()
             self._runner.stop()
