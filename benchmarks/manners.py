@@ -19,7 +19,7 @@ from benchmarks.history import Client
 from noxu import garbage
 from noxu.config import Config
 from noxu.control.least_roles import least_rules, manifests, questions, refused
-from noxu.control.manners.observed import ObjectId, Observed, ObservedWrite, Writer
+from noxu.control.manners.observed import ObjectId, Observed, ObservedWrite, WriteAuthor
 from noxu.control.manners.report import report
 from noxu.control.recorded_requests import RecordedRequest
 from noxu.process.server import Server
@@ -44,7 +44,9 @@ async def main(number: int) -> None:
     tracemalloc.stop()
     print(f"{len(kept)} recorded requests: {size:.0f} bytes each")
     writes = [
-        ObservedWrite(n, ObjectId("configmaps", "default", f"a{n % 500}"), Writer("operator", "", "operator"), each.id)
+        ObservedWrite(
+            n, ObjectId("configmaps", "default", f"a{n % 500}"), WriteAuthor("operator", "", "operator"), each.id
+        )
         for n, each in enumerate(requests)
     ]
     began = time.process_time()
@@ -61,7 +63,7 @@ def recorded(n: int) -> RecordedRequest:
     name = f"a{n % 500}"
     return RecordedRequest(
         n, "PUT", f"{PATH}/{name}", "update", "configmaps", "", "default", name, "system:anonymous", "operator/v1",
-        200, id=f"{n:036}", at=n / 50, version="v1", named=name,
+        200, id=f"{n:036}", at=n / 50, version="v1",
     )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ def operator() -> Iterator[None]:
     registry = kopf.OperatorRegistry()
     kopf.on.login(registry=registry)(kopf.login_with_kubeconfig)
 
-    def label(patch: kopf.Patch, **_: object) -> None:
+    def label(patch: Any, **_: object) -> None:
         patch.metadata.labels["seen"] = "true"
 
     kopf.on.create("example.com", "v1", "widgets", registry=registry)(label)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from noxu.control.manners import writing
-from noxu.control.manners.habits import Seen
-from noxu.control.manners.observed import Observed, Writer
+from noxu.control.manners.habits import SeenHabit
+from noxu.control.manners.observed import Observed, WriteAuthor
 from noxu.control.manners.report import report
 from tests.control.manners.recordings import OPERATOR, asked, in_order, of_operator, wrote
 from tests.rows import rows
@@ -15,7 +15,7 @@ from tests.rows import rows
 OTHER = "rival/v2"
 
 
-def fights(observed: Observed, _requests: Any) -> list[Seen]:
+def fights(observed: Observed, _requests: Any) -> list[SeenHabit]:
     """Those of the operator."""
     return [seen for client, seen in writing.fights(observed) if client.agent == OPERATOR]
 
@@ -140,7 +140,7 @@ def test_both_sides_of_a_fight_see_it() -> None:
 
 def test_a_third_writer_ends_a_fight() -> None:
     observed = turns(6)
-    third = observed.writes[2]._replace(writer=Writer("third/v1", "system:anonymous", "third"), request_id="x")
+    third = observed.writes[2]._replace(writer=WriteAuthor("third/v1", "system:anonymous", "third"), request_id="x")
     observed = Observed(observed.requests, [*observed.writes[:2], third, *observed.writes[3:]])
     assert [each.note for each in fights(observed, of_operator(observed))] == []
 

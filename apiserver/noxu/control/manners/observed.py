@@ -39,7 +39,7 @@ class ClientKey(NamedTuple):
     user: str
 
 
-class Writer(NamedTuple):
+class WriteAuthor(NamedTuple):
     """Who has written: a client and its field manager, or a controller of the server."""
 
     agent: str
@@ -64,7 +64,7 @@ class ObservedWrite(NamedTuple):
 
     revision: int
     object: ObjectId
-    writer: Writer
+    writer: WriteAuthor
     request_id: str = ""
     changed: tuple[str, ...] | None = ()
 

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from noxu.control.manners.asking import HABITS_OF_REQUESTS
-from noxu.control.manners.habits import HABITS, Seen, tolerated
+from noxu.control.manners.habits import HABITS, SeenHabit, tolerated
 from noxu.control.manners.observed import ERRORS, ClientKey, Observed
 from noxu.control.manners.writing import HABITS_OF_WRITES, fights
 from noxu.control.recorded_requests import RecordedRequest
@@ -33,7 +33,7 @@ MAX_EVIDENCE: Final = 5
 
 def report(observed: Observed, since: float = 0.0, notes: Sequence[str] = ()) -> Object:
     """The report. `since`: requests are recorded since then, in seconds since 1970."""
-    fighting: defaultdict[ClientKey, list[Seen]] = defaultdict(list)
+    fighting: defaultdict[ClientKey, list[SeenHabit]] = defaultdict(list)
     for client, seen in fights(observed) if observed.knows_writes else ():
         fighting[client].append(seen)
     clients = [_of_client(observed, client, fighting[client]) for client in observed.by_client]
@@ -45,9 +45,9 @@ def report(observed: Observed, since: float = 0.0, notes: Sequence[str] = ()) ->
     }
 
 
-def _of_client(observed: Observed, client: ClientKey, fighting: Sequence[Seen]) -> Object:
+def _of_client(observed: Observed, client: ClientKey, fighting: Sequence[SeenHabit]) -> Object:
     requests = observed.by_client[client]
-    seen: list[Seen] = [*fighting, *(each for habit in HABITS_OF_REQUESTS for each in habit(requests))]
+    seen: list[SeenHabit] = [*fighting, *(each for habit in HABITS_OF_REQUESTS for each in habit(requests))]
     if observed.knows_writes:
         seen += [each for habit in HABITS_OF_WRITES for each in habit(observed, requests)]
     return {
@@ -76,7 +76,7 @@ def _asked(requests: Iterable[RecordedRequest]) -> list[Object]:
     ]
 
 
-def _habit(name: str, seen: Sequence[Seen]) -> Object:
+def _habit(name: str, seen: Sequence[SeenHabit]) -> Object:
     habit = HABITS[name]
     return {
         "habit": name,

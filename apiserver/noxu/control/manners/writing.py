@@ -10,14 +10,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from noxu.control.manners.habits import Seen
+from noxu.control.manners.habits import SeenHabit
 from noxu.control.manners.observed import (
     ERRORS,
     ClientKey,
     ObjectId,
     Observed,
     ObservedWrite,
-    Writer,
+    WriteAuthor,
     burst,
     client_of,
     has_written,
@@ -36,14 +36,14 @@ SHOWN_PATHS: Final = 5
 Requests = Sequence[RecordedRequest]
 
 
-def no_op_writes(observed: Observed, requests: Requests) -> Iterator[Seen]:
+def no_op_writes(observed: Observed, requests: Requests) -> Iterator[SeenHabit]:
     """An update or a patch that has written no revision."""
     for request in requests:
         if has_written(request) and request.id not in observed.written_ids:
-            yield Seen("no_op_writes", f"{_shown(object_of(request))} was so already", [request])
+            yield SeenHabit("no_op_writes", f"{_shown(object_of(request))} was so already", [request])
 
 
-def hot_loops(observed: Observed, requests: Requests) -> Iterator[Seen]:
+def hot_loops(observed: Observed, requests: Requests) -> Iterator[SeenHabit]:
     """An object that is written again and again, while nothing changes what it asks for."""
     writes: defaultdict[ObjectId, list[RecordedRequest]] = defaultdict(list)
     for request in requests:
@@ -57,7 +57,7 @@ def hot_loops(observed: Observed, requests: Requests) -> Iterator[Seen]:
         if len(busiest) > HOT:
             spent = busiest[-1].at - busiest[0].at
             note = f"{_shown(object_)}: {len(busiest)} writes in {spent:.3g} s, and no change of what it asks for"
-            yield Seen("hot_loops", note, busiest)
+            yield SeenHabit("hot_loops", note, busiest)
 
 
 def _between(written: Requests, changes: Sequence[float]) -> Iterator[list[RecordedRequest]]:
@@ -76,16 +76,16 @@ def _between(written: Requests, changes: Sequence[float]) -> Iterator[list[Recor
 class _Turn(NamedTuple):
     """A writer that has set a field, whatever it was."""
 
-    writer: Writer
+    writer: WriteAuthor
     write: ObservedWrite
 
 
-def fights(observed: Observed) -> Iterator[tuple[ClientKey, Seen]]:
+def fights(observed: Observed) -> Iterator[tuple[ClientKey, SeenHabit]]:
     """Two writers that set the same field of an object in turn; of each that is a client."""
     for object_, writes in observed.by_object.items():
         if object_.resource in _REPEATED or len(writes) <= TURNS:
             continue
-        found: dict[tuple[Writer, ...], tuple[list[_Turn], list[str]]] = {}
+        found: dict[tuple[WriteAuthor, ...], tuple[list[_Turn], list[str]]] = {}
         for path, turns in _turns(observed, writes).items():
             run = _longest(turns)
             if len(run) > TURNS:
@@ -98,7 +98,7 @@ def fights(observed: Observed) -> Iterator[tuple[ClientKey, Seen]]:
                 observed.by_id[turn.write.request_id] for turn in run if turn.write.request_id in observed.by_id
             ]
             for client in {writer.client for writer in both if writer.is_client}:
-                yield client, Seen("fights", note, evidence)
+                yield client, SeenHabit("fights", note, evidence)
 
 
 def _turns(observed: Observed, writes: Sequence[ObservedWrite]) -> dict[str, list[_Turn]]:
@@ -129,7 +129,7 @@ def _longest(turns: Sequence[_Turn]) -> list[_Turn]:
     return best
 
 
-def lost_updates(observed: Observed, requests: Requests) -> Iterator[Seen]:
+def lost_updates(observed: Observed, requests: Requests) -> Iterator[SeenHabit]:
     """A PUT without a resourceVersion, of a field that another writer has set since this client last read the object.
 
     A client with a watch of the resource may have seen that, so nothing is said about it.
@@ -149,7 +149,7 @@ def lost_updates(observed: Observed, requests: Requests) -> Iterator[Seen]:
 
 def _overwritten(
     observed: Observed, object_: ObjectId, before: RecordedRequest, request: RecordedRequest
-) -> Iterator[Seen]:
+) -> Iterator[SeenHabit]:
     writes, place = observed.by_object.get(object_, ()), observed.place_of.get(request.id)
     if place is None or place >= len(writes) or writes[place].request_id != request.id:
         return
@@ -165,7 +165,7 @@ def _overwritten(
         other = others[lost[0]]
         evidence = [observed.by_id[id_] for id_ in (before.id, other.request_id) if id_ in observed.by_id]
         note = f"{_shown(object_)}: {', '.join(lost[:SHOWN_PATHS])} of {other.writer} was overwritten"
-        yield Seen("lost_updates", note, [*evidence, request])
+        yield SeenHabit("lost_updates", note, [*evidence, request])
 
 
 def _shown(object_: ObjectId) -> str:
