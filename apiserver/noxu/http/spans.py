@@ -62,7 +62,7 @@ class ServerSpans(RequestFilter):
         span = self._open.pop(exchange, None)
         if span is None:  # it was refused before its target was known
             return
-        SPAN.set(None)
+        SPAN.set(None)  # the task goes on with the next request of the connection
         if span.is_recording():
             if route := _route(exchange):
                 span.update_name(f"{exchange.request.method} {route}")
@@ -94,7 +94,7 @@ def _attributes(exchange: Exchange) -> dict[str, Any]:
     path, _, query = request.raw_path.partition("?")
     host, colon, port = exchange.host.rpartition(":")
     named = (exchange.noted.sent or {}).get("name", "") if exchange.noted else ""
-    attributes: dict[str, Any] = {
+    attributes: dict[str, Any] = {  # a collector may be another machine: nothing of the bodies is among them
         "http.request.method": request.method,
         "url.path": path[:MAX_TEXT],
         "url.query": query[:MAX_TEXT],
@@ -129,6 +129,7 @@ def _scheme(exchange: Exchange) -> str:
 def _parent() -> Span | None:
     """The span of the request that the current task answers, if it is sampled and has not ended."""
     span = SPAN.get()
+    # tasks that a request has begun share its context, also when it is answered
     return span if span is not None and span.is_recording() else None
 
 
@@ -157,6 +158,7 @@ class TracedCaller:
         with self._tracer.start_as_current_span(
             "POST", set_span_in_context(parent, Context()), SpanKind.CLIENT, attributes
         ) as span:
+            # webhooks may be called one after the other in this task, each with a span of its own
             token = TRACE_CONTEXT.set(context_of(span.get_span_context()))
             try:
                 reply = await self._caller(endpoint, body, timeout=timeout, user_agent=user_agent, limit=limit)

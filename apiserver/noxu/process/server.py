@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from noxu.manifests.documents import Document, Read
     from noxu.manifests.served_files import Loaded
     from noxu.manifests.watch import FileWatch
-    from noxu.process.tracing import Tracing
+    from noxu.process.tracing import ServerTracing
     from noxu.registry.access import User
     from noxu.security.audit import AuditLog
 
@@ -133,7 +133,7 @@ class Server:
         """Who has written; None: that is not kept."""
         self.is_stopping = False
         self.sinks: list[Sink] = []
-        self.tracing: Tracing | None = None
+        self.tracing: ServerTracing | None = None
         self._handshakes: Handshakes | None = None
         self._http: HttpServer
         self._after = after
@@ -217,14 +217,14 @@ class Server:
             with writing_as(FILES):
                 await in_background(self._closing, self.watch.run(plane, loaded), "watch of files")
 
-    async def _tracing(self) -> Tracing | None:
+    async def _tracing(self) -> ServerTracing | None:
         """None: its requests have no spans. Raises StartError."""
         if self.parent is not None:
             return self.parent.tracing
         if self.config.tracing_config_file is None:
             return None
         module = import_module(TRACING)  # few servers have it
-        opened: contextlib.AbstractAsyncContextManager[Tracing] = module.opened(
+        opened: contextlib.AbstractAsyncContextManager[ServerTracing] = module.opened(
             self.config.tracing_config_file, own_version()
         )
         return await self._closing.enter_async_context(opened)  # before all others, so that it is closed last

@@ -24,7 +24,7 @@ EXPORT: Final = "noxu.observability.span_export"  # it and the next import the S
 SPANS: Final = "noxu.http.spans"
 
 
-class Tracing:
+class ServerTracing:
     """Where in a server spans are made. A tenant has that of its parent."""
 
     def __init__(self, tracer: Tracer) -> None:
@@ -46,7 +46,7 @@ class Tracing:
 
 
 @contextlib.asynccontextmanager
-async def opened(file: Path, version: str) -> AsyncIterator[Tracing]:
+async def opened(file: Path, version: str) -> AsyncIterator[ServerTracing]:
     """The tracing of a running server; what it has traced is sent when the context ends.
 
     Raises StartError: the file is invalid, or the extra is not installed.
@@ -63,6 +63,6 @@ async def opened(file: Path, version: str) -> AsyncIterator[Tracing]:
     except ValueError as error:  # of an environment variable
         raise StartError(f"{_FLAG}: {error}") from None
     try:
-        yield Tracing(export.tracer)
+        yield ServerTracing(export.tracer)
     finally:
         await export.close()
