@@ -327,3 +327,10 @@ def test_a_path_means_the_same_in_the_past(target: Target, stored: Target, path:
     for server in (target, stored):
         now, then = send(server, path), send(server, f"/_noxu/at/now{path}")
         assert (then.status, then.body) == (now.status, now.body)
+
+
+@pytest.mark.parametrize("query", [query for query in QUERIES if not query.startswith("watch")])
+def test_a_query_means_the_same_in_the_past(target: Target, stored: Target, query: str) -> None:
+    for server in (target, stored):
+        now, then = send(server, f"{DROPS}?{query}"), send(server, f"/_noxu/at/now{DROPS}?{query}")
+        assert (then.status, then.body) == (now.status, now.body)

@@ -55,7 +55,7 @@ def serve(
         # The server is kept until the end, see the module.
         _stopped = running.run(
             options.config,
-            out,
+            out=out,
             around=partial(_loaded, options, cache, definitions),
             compiling=partial(_shown, options, "start", "definitions"),
             read=None if cache is None else cache.reader,

@@ -1,4 +1,4 @@
-"""The manners of the clients of a running server: `GET /_noxu/report`.
+"""The manners of the clients of a running server, `GET /_noxu/report`, and the least roles for them, `GET /_noxu/rbac`.
 
 The requests of a server are recorded from the first call on, or from its start with `noxu serve --record-requests`; those of a
 test always are. What they have written is known from the history of the server (`control.history`) and its log, in which only
@@ -14,9 +14,11 @@ from datetime import UTC, datetime
 from typing import Final
 
 from noxu.api import errors
-from noxu.control.arguments import TEXT, Argument, duration, one_of, time
+from noxu.api.names import path_segment_name
+from noxu.control.arguments import BOOLEAN, TEXT, TEXTS, Argument, duration, one_of, time
 from noxu.control.calls import ControlCall, ControlRoute, Download
 from noxu.control.changed_paths import changed_paths
+from noxu.control.least_roles import least_rules, manifests, name_of, questions, refused
 from noxu.control.manners.observed import ObjectId, Observed, ObservedWrite, Writer
 from noxu.control.manners.page import as_page
 from noxu.control.manners.report import report
@@ -110,14 +112,19 @@ async def report_of(server: Running, *, client: str = "", since: str = "") -> Ob
 
 def _notes(server: Running, record: RequestRecord) -> list[str]:
     """What is left out, and how it is had."""
+    notes = _kept(record)
+    if server.history is None:
+        notes.append("what was written is not known: the server runs with --history off")
+    return notes
+
+
+def _kept(record: RequestRecord) -> list[str]:
     notes = []
     if not record.last:
         began = datetime.fromtimestamp(record.began, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         notes.append(f"requests are recorded since {began}; noxu serve --record-requests records them from the start")
     if record.last > record.limit:
         notes.append(f"the newest {record.limit} of {record.last} requests are kept")
-    if server.history is None:
-        notes.append("what was written is not known: the server runs with --history off")
     return notes
 
 
@@ -135,6 +142,56 @@ def _after(since: str) -> float:
         ) from None
 
 
+async def roles_of(
+    server: Running,
+    *,
+    client: str = "",
+    user: str = "",
+    since: str = "",
+    name: str = "",
+    bind: Sequence[str] = (),
+    names: bool = True,
+    discovery: bool = False,
+) -> Object:
+    """The least roles for what clients have asked: `items`, the number of `requests`, `notes`. Raises ApiError.
+
+    `bind`: users and service accounts for whom there are bindings. `names` False: no rule is for one name only.
+    """
+    record, after = server.interventions.requests(), _after(since)
+    requests = [
+        request
+        for request in record.since()
+        if request.at >= after and not request.by_handle and is_of(request, client) and user in ("", request.user)
+    ]
+    if name and (wrong := path_segment_name(name)):
+        raise errors.bad_request(f"name: {name!r} {', '.join(wrong)}")
+    return await offload(len(requests) * _PER_REQUEST, _roles, requests, name, bind, names, discovery, _kept(record))
+
+
+_PER_REQUEST: Final = 100
+"""The weight of a request whose roles are made, in bytes of an object."""
+
+
+def _roles(
+    requests: Sequence[RecordedRequest],
+    name: str,
+    bind: Sequence[str],
+    names: bool,
+    discovery: bool,
+    notes: Sequence[str],
+) -> Object:
+    asked = questions(requests, discovery=discovery)
+    named = name or name_of(request.user_agent for request in requests)
+    roles = manifests(least_rules(asked, names=names), named, bind)
+    if wrong := refused(roles, asked):
+        raise AssertionError(f"the roles refuse {wrong[0]}")  # a bug, of which the log says more
+    return {"items": roles, "requests": len(requests), "notes": [*notes]}
+
+
+async def _rbac(call: ControlCall) -> Object:
+    return await roles_of(call.control.server, **call.query)
+
+
 async def _report(call: ControlCall) -> Object | Download:
     value = await report_of(call.control.server, client=call.query["client"], since=call.query["since"])
     if call.query["output"] == "html":
@@ -147,6 +204,20 @@ _SELECTING: Final = {
     "since": Argument(TEXT, "later requests only: a duration until now, or a time", ""),
 }
 ROUTES: Final = (
+    ControlRoute(
+        "GET",
+        "/_noxu/rbac",
+        _rbac,
+        "Make the least roles for what clients have asked.",
+        query={
+            **_SELECTING,
+            "user": Argument(TEXT, "requests of this user only; none: of all users", ""),
+            "name": Argument(TEXT, "the name of the roles; none: that of the user agent", ""),
+            "bind": Argument(TEXTS, "users and service accounts that the roles are bound to", ()),
+            "names": Argument(BOOLEAN, "limit a rule to a name that was always the same", True),
+            "discovery": Argument(BOOLEAN, "include what every user may get", False),
+        },
+    ),
     ControlRoute(
         "GET",
         "/_noxu/report",

@@ -58,6 +58,8 @@ class RecordedRequest:
     """The fields that no schema knows, as warnings name them."""
     deprecation: str = field(default="", repr=False)
     """The warning that the version is deprecated."""
+    traceparent: str = field(default="", repr=False)
+    """The header with which the client has said what trace the request belongs to, if it was valid."""
 
     def __str__(self) -> str:
         why = f"  {self.reason}: {self.message}" if self.message else ""

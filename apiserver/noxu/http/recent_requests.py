@@ -118,6 +118,7 @@ class RecentRequests(RequestFilter):
             info.verb == "update" and not sent.get("resourceVersion"),
             tuple(outcome.unknown[:MAX_UNKNOWN]) if is_write and outcome else (),
             exchange.resource.deprecation_text if exchange.is_routed else "",
+            "" if exchange.trace_context is None else exchange.trace_context.traceparent,
         )
 
     def since(self, number: int = 0) -> list[RecordedRequest]:

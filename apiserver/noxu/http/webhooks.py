@@ -33,6 +33,7 @@ from noxu.api.names import is_loopback
 from noxu.go import url as go_url
 from noxu.go import x509
 from noxu.go.text import quote
+from noxu.http.trace_context import TRACE_CONTEXT
 from noxu.registry.offload import imported
 from noxu.webhook import certificates
 from noxu.webhook.client import (
@@ -96,7 +97,6 @@ class WebhookClient:
         timeout: int,  # noqa: ASYNC109 - sent to the webhook, too
         user_agent: str = USER_AGENT,
         limit: int = MAX_ANSWER,
-        traceparent: str = "",
     ) -> WebhookReply:
         """POST a review. Raises CallFailed."""
         if self.intercept is not None and (reply := await self.intercept(endpoint, body, timeout)) is not None:
@@ -106,8 +106,8 @@ class WebhookClient:
         try:
             url, name, context = self._target(endpoint)
             headers = {**_HEADERS, "User-Agent": user_agent, "Host": URL(endpoint.url).raw_authority}
-            if traceparent:
-                headers["Traceparent"] = traceparent
+            if (trace := TRACE_CONTEXT.get()) is not None:
+                headers |= trace.headers
         except ValueError:  # Go parses more URLs than yarl
             raise CallFailed(f"{describe(endpoint, timeout)}: {address_failure(endpoint.url)}") from None
         answered = False

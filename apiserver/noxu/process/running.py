@@ -48,8 +48,9 @@ def run(
 ) -> Server:
     """Serve until SIGINT or SIGTERM, and return the stopped server, which has all its objects. Raises StartError.
 
-    `ready` gets the URL and the kubeconfig as soon as both can be used, before `out` gets the text about them. `around` iterates over the documents of the configuration while they are loaded. `read` reads their files,
-    None: as `documents.contents_of`. `compiling` and `definitions`: see `Server`.
+    `ready` gets the URL and the kubeconfig as soon as both can be used, before `out` gets the text about them. `around`
+    iterates over the documents of the configuration while they are loaded. `read` reads their files, None: as
+    `documents.contents_of`. `compiling` and `definitions`: see `Server`.
     """
     parent = os.getppid() if config.exit_with_parent else 0
     logs.configure(config.log.format, config.log.level)

@@ -1,15 +1,18 @@
-"""The manners of clients, as the handle has them: what they asked badly.
+"""The manners of clients, as the handle has them: what they asked badly, and the rights that they need.
 
     noxu.report().assert_polite()                            # fails with what to change, and the requests
     noxu.report(client="operator").assert_polite(conflicts=20, polling=None)
     print(noxu.report())
+
+    for role in noxu.rbac(client="operator", bind=["system:serviceaccount:shop:operator"]):
+        noxu.apply(role)
 
 The requests of the handle itself are left out. See `noxu.control.manners_calls`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from noxu.registry.offload import imported
@@ -17,8 +20,11 @@ from noxu.testing import calls
 from noxu.testing.calls import AnsweredCall
 from noxu.testing.errors import hidden
 from noxu.testing.session import Runner
+from noxu.testing.sources import names
+from noxu.values import Object
 
 if TYPE_CHECKING:
+    from noxu.testing.calls import AwaitableObjects
     from noxu.testing.manners_report import MannersReport
 
 __tracebackhide__ = hidden
@@ -36,6 +42,32 @@ class MannersCalls:
         (`"5m"`). Raises ApiError BadRequest for another text.
         """
         return cast("AwaitableReport", calls.call(self._runner, "report", self._reported, client, since))
+
+    def rbac(
+        self,
+        *,
+        client: str = "",
+        user: str = "",
+        since: str = "",
+        name: str = "",
+        bind: Sequence[str] = (),
+        any_name: bool = False,
+        discovery: bool = False,
+    ) -> AwaitableObjects:
+        """The least ClusterRole and Roles that would have allowed what clients asked since the start: manifests.
+
+        `client` and `since` are those of `report`; `user`: only requests of this user. `name` is that of the roles, by default
+        the user agent's. `bind`: with bindings to these users and service accounts (`system:serviceaccount:shop:operator`).
+        `any_name`: no rule is for one name only. `discovery`: include what every user may get. Raises ApiError BadRequest.
+        """
+        wanted: dict[str, Any] = {"client": client, "user": user, "since": since, "name": name}
+        wanted |= {"bind": names(bind), "names": not any_name, "discovery": discovery}
+        return cast("AwaitableObjects", calls.call(self._runner, "rbac", self._roles, wanted))
+
+    async def _roles(self, wanted: Mapping[str, Any]) -> AnsweredCall[list[Object]]:
+        module = await imported("noxu.control.manners_calls")  # few tests ask for it
+        answer = await module.roles_of(self._runner.running, **wanted)
+        return AnsweredCall(answer["items"])
 
     async def _reported(self, client: str, since: str) -> AnsweredCall[MannersReport]:
         module = await imported("noxu.testing.manners_report")  # few tests ask for it
