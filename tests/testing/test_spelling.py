@@ -14,6 +14,7 @@ import pytest
 
 import noxu as package
 from noxu import ApiError, Noxu, UnknownKind
+from noxu.process.supervision import NotRunnable
 from tests.testing.widgets import DEFINITION, widget
 
 Wrong = Callable[[Noxu], object]
@@ -165,6 +166,9 @@ PARAMETERS: dict[str, Checked | Free] = {
     "Noxu.validating(version)": Checked(guarded(version="v2"), 'widgets.example.com: version: "v2" is none of v1, v1alpha1'),
     "Noxu.validating(name)": OWN,
     "Noxu.converting(definition)": Checked(lambda noxu: noxu.converting("widgetz.example.com"), "no definition 'widgetz.example.com' is served; did you mean widgets.example.com?; `later=True`", UnknownKind),
+    "Noxu.program(command)": Checked(lambda noxu: noxu.program(["nothing-of-that-name"]).__enter__(), "there is no command nothing-of-that-name in the PATH", NotRunnable),
+    "Noxu.program(log)": Free("a file that is made"),
+    "Noxu.program(environment)": Free("variables may have any names"),
     "Denied(message)": OWN,
     "Denied(reason)": Free("a webhook may refuse for any reason"),
     "ApiError(message)": Free("the server makes it"),

@@ -39,10 +39,13 @@ MIN_WRITES: Final = TURNS + 1
 """Objects with fewer writes are not compared, unless a PUT without a resourceVersion is among these."""
 
 
-async def observe(server: Running, *, client: str = "", after: float = 0.0) -> tuple[Observed, RequestRecord]:
-    """What a report is made of. `client`: only requests of user agents that begin so. `after`: only later ones. Raises StoreError."""
+async def observe(
+    server: Running, *, client: str = "", since: float = 0.0, after: int = 0
+) -> tuple[Observed, RequestRecord]:
+    """What a report is made of. `client`: only requests of user agents that begin so. `since`: only later ones; `after`: only
+    those after the one with this number. Raises StoreError."""
     record = server.interventions.requests()
-    requests = [request for request in record.since() if request.at >= after]
+    requests = [request for request in record.since(after) if request.at >= since]
     if client:
         requests = [request for request in requests if is_of(request, client)]
     if server.history is None:
@@ -104,9 +107,12 @@ def _writer(author: Author) -> Writer:
 # -- the call ----------------------------------------------------------------------------------------------------------
 
 
-async def report_of(server: Running, *, client: str = "", since: str = "") -> Object:
-    """The report about a server. `since`: requests after a time, or within a duration until now. Raises ApiError, StoreError."""
-    observed, record = await observe(server, client=client, after=_after(since))
+async def report_of(server: Running, *, client: str = "", since: str = "", after: int = 0) -> Object:
+    """The report about a server. `since`: requests after a time, or within a duration until now; `after`: after that number.
+
+    Raises ApiError, StoreError.
+    """
+    observed, record = await observe(server, client=client, since=_time_of(since), after=after)
     return report(observed, record.began, _notes(server, record))
 
 
@@ -128,7 +134,7 @@ def _kept(record: RequestRecord) -> list[str]:
     return notes
 
 
-def _after(since: str) -> float:
+def _time_of(since: str) -> float:
     """The time of `since`, in seconds since 1970. Raises ApiError."""
     if not since:
         return 0.0
@@ -157,7 +163,7 @@ async def roles_of(
 
     `bind`: users and service accounts for whom there are bindings. `names` False: no rule is for one name only.
     """
-    record, after = server.interventions.requests(), _after(since)
+    record, after = server.interventions.requests(), _time_of(since)
     requests = [
         request
         for request in record.since()

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from noxu.clock import Clock
 from noxu.control.faults.armed import Armed
-from noxu.control.faults.effects import EFFECTS
 from noxu.control.faults.streams import StreamFaults
 from noxu.control.faults.webhooks import WebhookFaults
+from noxu.control.running import ProgramsUnderTest
 from noxu.http.activity import ClientActivity
 from noxu.http.exchange import Exchange
 from noxu.http.faults import InjectFaults
@@ -62,18 +62,19 @@ class Interventions:
                 app.observe(self._requests)
         return self._requests
 
-    def hit_requests(self, armed: Armed | None) -> None:
+    def hit_requests(self, armed: Armed | None, programs: ProgramsUnderTest) -> None:
         """Let the rules of faults hit requests and open watches from now on; None: there are none."""
         before, self._faults = self._faults, None
         if before is not None:
             self.last.remove(before)
         if armed is not None:
-            self._faults = before if before is not None and before.armed is armed else InjectFaults(armed, self._clock)
-            self.last.append(self._faults)
+            is_same = before is not None and before.armed is armed
+            self._faults = faults = (is_same and before) or InjectFaults(armed, self._clock, programs)
+            self.last.append(faults)
         if before is not None and before is not self._faults:
             before.release()
         if isinstance(self._webhooks, WebhookClient):
-            hits = armed is not None and any(EFFECTS[rule.effect.kind].scope == "webhook" for rule in armed.rules)
+            hits = armed is not None and any(rule.scope == "webhook" for rule in armed.rules)
             self._webhooks.intercept = WebhookFaults(armed, self._clock.now) if armed is not None and hits else None
         self._change()
 

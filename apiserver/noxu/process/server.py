@@ -267,7 +267,7 @@ class Server:
         """What the configuration wants: requests that begin one after the other; faults; a record of requests."""
         if self.config.deterministic is not None:
             self.interventions.await_turn(partial(import_module(DETERMINISM).until_settled, self.plane))
-        if self.config.faults or self.config.latency:
+        if self.config.begins_with_faults:
             import_module(FAULTS).begin(self.control)
         if self.config.record_requests:
             self.interventions.requests()

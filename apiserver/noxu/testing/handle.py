@@ -38,6 +38,7 @@ from noxu.testing.errors import hidden
 from noxu.testing.faults import FaultInjection
 from noxu.testing.manners import MannersCalls
 from noxu.testing.past import PastCalls
+from noxu.testing.programs import ProgramCalls
 from noxu.testing.registration import Registration
 from noxu.testing.session import Runner, Session
 from noxu.testing.snapshots import SnapshotCalls
@@ -66,10 +67,21 @@ Users = Iterable[str] | Mapping[str, Iterable[str]]
 
 running: WeakKeyDictionary[Noxu, RecentRequests] = WeakKeyDictionary()
 """The servers of this process that run, and what they were asked."""
+stopping: list[Callable[[Noxu], object]] = []
+"""What is called with each of them before it stops."""
 
 
 class Noxu(
-    FaultInjection, MannersCalls, PastCalls, Registration, SnapshotCalls, TenantCalls, TimeCalls, Verbs, WriteLog
+    FaultInjection,
+    MannersCalls,
+    PastCalls,
+    ProgramCalls,
+    Registration,
+    SnapshotCalls,
+    TenantCalls,
+    TimeCalls,
+    Verbs,
+    WriteLog,
 ):
     """A running server. `url` is its address, `kubeconfig` a file for clients, `users` those it was made with.
 
@@ -225,8 +237,10 @@ class Noxu(
         self._has_begun = True
 
     def _stop(self) -> None:
-        running.pop(self, None)
+        is_known = running.pop(self, None) is not None
         if self._runner.is_running:
+            for about in stopping if is_known else ():  # one that did not start has nothing to say
+                about(self)
             if any(client.is_open for client in self._clients):
                 self._runner.submit(self._close_clients()).result()
             self._runner.stop()

@@ -78,6 +78,7 @@ CALLS: Final = "noxu.testing.calls"
 REPORTS: Final = "noxu.testing.reports"
 ERRORS: Final = "noxu.testing.errors"
 ISOLATION: Final = "noxu.testing.isolation"
+MANNERS: Final = "noxu.testing.manners_plugin"
 _MARKER: Final = (
     "noxu(*manifests, profile='local', controllers=None, gates=None, users=(), tls=False, …): manifests that the test's "
     "Noxu server loads at its start, and further arguments of Noxu"
@@ -92,7 +93,7 @@ class Option(NamedTuple):
     """An option for all servers. In the configuration it is `noxu_NAME`, on the command line `--noxu-NAME`."""
 
     name: str
-    type: Literal["args", "bool", "paths", "string"]
+    type: Literal["args", "bool", "file", "paths", "string"]
     help: str
 
 
@@ -113,8 +114,20 @@ OPTIONS: Final = (
         "rollback: what a test changes in noxu_class, noxu_module and noxu_session is undone at its end; server (default): it remains",
     ),
     Option("no_cache", "bool", "Noxu keeps nothing of manifests in the user's cache for later runs"),
+    Option(
+        "report",
+        "file",
+        "report the manners of the clients of all servers: at the end of the run, or to a .html, .json or text FILE",
+    ),
+    Option(
+        "manners",
+        "args",
+        "fail tests whose clients have bad manners: polite, HABIT=NUMBER, HABIT=any (default: no test fails)",
+    ),
     Option("requests", "string", "the number of requests in the report of a failed test (default: 10; 0: none)"),
 )
+TERMINAL: Final = "-"
+"""Instead of a file."""
 SHOWN_REQUESTS: Final = 10
 ISOLATIONS: Final = ("server", "rollback")
 _CONFIGURED: Final = re.compile(r"^[ \t]*\"?(noxu_\w+)\"?[ \t]*[=:]", re.MULTILINE)
@@ -125,10 +138,15 @@ _MARKED: Final = {"noxu", "noxu_class", "noxu_module"}
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("noxu", "Noxu, the Kubernetes API for tests")
     for option in OPTIONS:
-        parser.addini(f"noxu_{option.name}", option.help, type=option.type, default=None)
+        type_ = "string" if option.type == "file" else option.type
+        parser.addini(f"noxu_{option.name}", option.help, type=type_, default=None)
         flag, destination = f"--noxu-{option.name.replace('_', '-')}", f"noxu_{option.name}"
         if option.type == "bool":
             group.addoption(flag, dest=destination, action="store_true", default=None, help=option.help)
+        elif option.type == "file":
+            group.addoption(
+                flag, dest=destination, nargs="?", const=TERMINAL, default=None, metavar="FILE", help=option.help
+            )
         elif option.type == "string":
             group.addoption(flag, dest=destination, default=None, help=option.help)
         else:
@@ -143,6 +161,20 @@ def pytest_configure(config: pytest.Config) -> None:
     sources.uses_cache = not _option(config, "no_cache")
     if _option(config, "isolation") == "rollback":
         config.pluginmanager.register(_late(ISOLATION).Isolation(), "noxu_isolation")
+    _judge_manners(config)
+
+
+def _judge_manners(config: pytest.Config) -> None:
+    """Raises UsageError for thresholds that are none."""
+    file, words = _option(config, "report"), _option(config, "manners")
+    if not file and not words:
+        return
+    module = _late(MANNERS)
+    try:
+        limits = module.thresholds(words) if words else None
+    except ValueError as error:
+        raise pytest.UsageError(f"noxu_manners: {error}") from None
+    config.pluginmanager.register(module.Manners(file or None, limits), "noxu_manners")
 
 
 def _check_names(config: pytest.Config) -> None:

@@ -119,7 +119,7 @@ def test_an_effect_on_writes_leaves_reads_alone() -> None:
     ("rule", "message"),
     [
         ("conflict", "rules[0]: a rule is an object"),
-        ({}, "rules[0]: a rule has one effect, and it has none: error, delay, hang, reset, store, stale, watch, webhook, lease, restart, mutate, view"),
+        ({}, "rules[0]: a rule has one effect, and it has none: error, delay, hang, reset, store, stale, watch, webhook, lease, restart, mutate, process, view"),
         ({"error": 500, "delay": "1s"}, "rules[0]: a rule has one effect, and error and delay are several"),
         ({"eror": 500}, "rules[0].eror: there is no such field; did you mean error?"),
         ({"error": 500, "name": "a b"}, "rules[0].name: a name has at most 100 letters, digits, - . _ between them"),

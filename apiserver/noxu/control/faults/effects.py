@@ -16,6 +16,8 @@
 | `lease: lost` | Leases cannot be renewed: another replica becomes the leader |
 | `restart: 2s` | all watches end, and all requests break for two seconds, as those of a server that restarts |
 | `mutate: {patch: {…}}` | an object changes: that of the trigger, or `{resource, namespace, name, patch}` |
+| `process: {kill: before}`, `{kill: after}` | the program that asks is killed, before anything happens or after the commit |
+| `process: pause`, `{pause: 5s}`, `resume` | it is stopped (SIGSTOP), and goes on (SIGCONT) |
 | `view: hold` | the same, but then the stream ends with 410: the client never sees the states between |
 
 An `EffectKind` reads its parameters into plain values; what they do to a request is in `noxu.http.faults`.
@@ -42,14 +44,14 @@ class Effect(NamedTuple):
     parameters: Mapping[str, Any]
 
 
-Scope = Literal["request", "event", "view", "webhook", "act"]
+Scope = Literal["request", "event", "view", "webhook", "program", "act"]
 
 
 class EffectKind(NamedTuple):
     """`read` raises ValueError. `verbs`: those that it can hit; None: all.
 
-    `scope` is what it hits: requests, the events of watches, calls of webhooks, what a client sees as long as the rule is on; `act`: it does
-    something by itself, when its trigger fires.
+    `scope` is what it hits: requests, the events of watches, calls of webhooks, what a client sees as long as the rule is
+    on, requests of programs that Noxu has started; `act`: it does something by itself, when its trigger fires.
     """
 
     read: Callable[[Json], Mapping[str, Any]]
@@ -205,6 +207,24 @@ def _mutate(value: Json) -> Mapping[str, Any]:
     return {**place, "patch": value["patch"]}
 
 
+def _process(value: Json) -> Mapping[str, Any]:
+    if isinstance(value, str):
+        value = {value: None}
+    if not isinstance(value, dict) or len(value) != 1:
+        raise ValueError("it is kill, {kill: after}, pause, {pause: 5s} or resume")
+    [(what, how)] = value.items()
+    if what not in _SIGNALS:
+        raise ValueError(f"{what!r} is none of {', '.join(_SIGNALS)}{meant(str(what), _SIGNALS)}")
+    if what == "kill":
+        return {"what": what, "when": _chosen("before", "after")(how or "before")["what"], "seconds": 0.0}
+    if what == "resume" and how is not None:
+        raise ValueError("resume has no parameter")
+    return {"what": what, "when": "before", "seconds": 0.0 if how is None else duration(_text(how, "a duration"))}
+
+
+_SIGNALS: Final = ("kill", "pause", "resume")
+
+
 def _webhook(value: Json) -> Mapping[str, Any]:
     if value == "fail":
         return {"what": "fail"}
@@ -234,5 +254,6 @@ EFFECTS: Final[Mapping[str, EffectKind]] = {
     "lease": EffectKind(_lease, ("update", "patch")),
     "restart": EffectKind(_restart),
     "mutate": EffectKind(_mutate, None, "act"),
+    "process": EffectKind(_process, None, "program"),
     "view": EffectKind(_chosen("freeze", "hold"), ("list", "watch"), "view"),
 }
