@@ -130,6 +130,8 @@ def configure(
         services=_services(arguments),
         node_ports=_node_ports(arguments),
         stop_within=STOP_WITHIN,
+        faults=Path(environment["NOXU_FAULTS"]) if environment.get("NOXU_FAULTS") else None,
+        latency=environment.get("NOXU_LATENCY", ""),
     )
     return ConfiguredServer(config, [*unavailable, *unknown, *absent])
 

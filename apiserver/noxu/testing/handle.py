@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 from noxu import features
 from noxu.clock import SYSTEM_CLOCK, Clock
 from noxu.config import DEFAULT_AUTHENTICATION, Authentication, Config, Profile, StartError, TlsOptions
+from noxu.control.faults.effects import delay_range
 from noxu.control.recorded_requests import RecordedRequest
 from noxu.control.retention import history_of
 from noxu.controllers import manager
@@ -110,6 +111,8 @@ class Noxu(
         strict: bool = False,
         deterministic: int | None = None,
         history: str = "5m",
+        faults: str | os.PathLike[str] | None = None,
+        latency: str = "",
     ) -> None:
         """`directory` is the directory of the kubeconfig; None: a temporary one, which `stop` removes.
 
@@ -119,7 +122,7 @@ class Noxu(
         `tls`: HTTPS; the kubeconfig has the CA and a client certificate. `authentication` and `authorization_modes` say who
         users are, and who decides what they may do. `strict`: unknown fields are refused where a call does not say otherwise.
         `deterministic` is the seed of a server whose objects repeat from run to run, byte for byte.
-        `history` is that of `noxu serve`: a duration, `all` or `off`.
+        `history` is that of `noxu serve`: a duration, `all` or `off`. `faults`, a plan, and `latency` are those of `noxu serve`.
 
         Where several names or sources are expected, one may be given by itself. Raises LoadError for sources that cannot be
         read, and ValueError for unknown profiles, controllers, plug-ins, gates and modes.
@@ -128,6 +131,8 @@ class Noxu(
         if deterministic is not None and (data is not None or clock is not SYSTEM_CLOCK):
             raise ValueError("deterministic: objects are in memory, and the clock is the server's own")
         try:
+            if latency:
+                delay_range(latency)
             manager.check_profile(profile)
             manager.check_controllers(controllers or ())
             config = Config(
@@ -146,6 +151,8 @@ class Noxu(
                 data=None if data is None else Path(data),
                 deterministic=deterministic,
                 history=history_of(history),
+                faults=None if faults is None else Path(faults),
+                latency=latency,
             )
             loaded = beginning(config, clock, several(manifests))
         except (ValueError, LoadError) as error:
@@ -442,6 +449,8 @@ class MakeNoxu(Protocol):
         clock: Clock = SYSTEM_CLOCK,
         deterministic: int | None = None,
         history: str = "5m",
+        faults: str | os.PathLike[str] | None = None,
+        latency: str = "",
     ) -> AwaitableNoxu: ...
 
 

@@ -114,6 +114,8 @@ OPTIONS: Final = (
         "rollback: what a test changes in noxu_class, noxu_module and noxu_session is undone at its end; server (default): it remains",
     ),
     Option("no_cache", "bool", "Noxu keeps nothing of manifests in the user's cache for later runs"),
+    Option("faults", "string", "a plan of faults, a file, with which every Noxu server starts"),
+    Option("latency", "string", "by how much every answer of Noxu servers is late, such as 5ms or 5ms..20ms"),
     Option(
         "report",
         "file",
@@ -208,7 +210,9 @@ def _check_options(config: pytest.Config) -> None:
             raise pytest.UsageError(f"{', '.join(f'noxu_{name}' for name in values)}: {error}") from None
 
 
-_CHECKED: Final = ("profile", "controllers", "disable_admission_plugins", "feature_gates", "authorization_modes")
+_CHECKED: Final = (
+    "profile", "controllers", "disable_admission_plugins", "feature_gates", "authorization_modes", "latency"
+)  # fmt: skip
 """Options that a server checks, which is imported only if there is one."""
 
 
@@ -257,15 +261,22 @@ def _arguments(config: pytest.Config) -> dict[str, Any]:
     """The arguments of `Noxu` that the options give."""
     arguments: dict[str, Any] = {
         name: value
-        for name in ("profile", "controllers", "authorization_modes", "tls", "strict")
+        for name in ("profile", "controllers", "authorization_modes", "tls", "strict", "latency")
         if (value := _option(config, name)) is not None
     }
+    if plan := _option(config, "faults"):
+        arguments["faults"] = _beginning(config) / plan
     if gates := _option(config, "feature_gates"):
         pairs = (gate.partition("=") for gate in gates)
         arguments["gates"] = {gate: value.lower() == "true" for gate, _, value in pairs}
     arguments["disable_admission_plugins"] = _option(config, "disable_admission_plugins") or []
     arguments["manifests"] = _option(config, "manifests") or []
     return arguments
+
+
+def _beginning(config: pytest.Config) -> Path:
+    """The directory of the plan's path: the working directory on the command line, that of the configuration elsewhere."""
+    return config.invocation_params.dir if config.getoption("noxu_faults") else config.rootpath
 
 
 def _marked(node: Any, config: pytest.Config) -> dict[str, Any]:

@@ -47,6 +47,9 @@ PRESETS: Final[Mapping[str, Sequence[Object]]] = {
     "leader-loss": [
         {"name": "leader-loss", "from": "2s", "until": "30s", "lease": "lost"},
     ],
+    "crashes": [
+        {"name": "crashes", "match": {"verbs": ["write"]}, "probability": 0.2, "process": {"kill": "after"}},
+    ],
     "partition": [
         {"name": "partition", "probability": 0.2, "reset": "before"},
         {"name": "partition-hang", "probability": 0.02, "hang": True},
