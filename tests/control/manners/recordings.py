@@ -45,7 +45,14 @@ def request(text: str, agent: str = OPERATOR, **more: Any) -> RecordedRequest:
         "version": "v1",
     } | more
     return RecordedRequest(
-        number=0, method=METHODS[verb], verb=verb, name=name, user_agent=agent, code=code, at=BEGAN + float(at), **of
+        number=round(float(at) * 1000),
+        method=METHODS[verb],
+        verb=verb,
+        name=name,
+        user_agent=agent,
+        code=code,
+        at=BEGAN + float(at),
+        **of,
     )
 
 

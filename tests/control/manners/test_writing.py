@@ -35,6 +35,16 @@ def with_change_of_spec() -> Observed:
     )
 
 
+def with_change_in_the_same_millisecond() -> Observed:
+    """Ten writes, and in the millisecond of the last one the spec is changed; then ten more."""
+    mine = [f"{n / 10:g} patch a" for n in range(20)]
+    requests = [*asked(*mine), *asked("0.9 patch a", agent=OTHER)]
+    writes = wrote(*(f"{text}: status.n" for text in mine[:10]))
+    writes += wrote("0.9 patch a: spec.size", agent=OTHER, first=11)
+    writes += wrote(*(f"{text}: status.n" for text in mine[10:]), first=12)
+    return Observed(sorted(requests, key=lambda request: request.at), writes)
+
+
 def turns(
     number: int, path: str = "spec.size", *, by_handle: bool = False, controller: str = "", **more: Any
 ) -> Observed:
@@ -91,6 +101,7 @@ ROWS: list[tuple[str, Callable[[Observed, Any], Any], Observed, list[str]]] = [
     ("each write changes the spec", writing.hot_loops, loop(30, paths="spec.size"), []),
     ("each write changes the data of a ConfigMap", writing.hot_loops, loop(30, paths="data.key"), []),
     ("a change of the spec in between", writing.hot_loops, with_change_of_spec(), []),
+    ("a change in the same millisecond", writing.hot_loops, with_change_in_the_same_millisecond(), []),
     ("labels and status", writing.hot_loops, loop(11, paths="metadata.labels.a, status"), [
         "widgets.example.com default/a: 11 writes in 5 s, and no change of what it asks for"
     ]),

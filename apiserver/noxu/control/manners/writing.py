@@ -6,7 +6,7 @@ are left out of loops and fights: they are written again and again by design, an
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
@@ -24,6 +24,7 @@ from noxu.control.manners.observed import (
     object_of,
 )
 from noxu.control.recorded_requests import RecordedRequest
+from noxu.values import MAX_INT64
 
 HOT: Final = 10
 """Writes of an object within HOT_WITHIN seconds; more of them are a hot loop."""
@@ -52,21 +53,25 @@ def hot_loops(observed: Observed, requests: Requests) -> Iterator[SeenHabit]:
     for object_, written in writes.items():
         if len(written) <= HOT:
             continue
-        changes = [observed.time_of(write) for write in observed.by_object.get(object_, ()) if write.changes_spec]
-        busiest = max((burst(part, HOT_WITHIN) for part in _between(written, changes)), key=len, default=[])
+        parts = _between_changes(observed, written, observed.by_object.get(object_, ()))
+        busiest = max((burst(part, HOT_WITHIN) for part in parts), key=len, default=[])
         if len(busiest) > HOT:
             spent = busiest[-1].at - busiest[0].at
             note = f"{_shown(object_)}: {len(busiest)} writes in {spent:.3g} s, and no change of what it asks for"
             yield SeenHabit("hot_loops", note, busiest)
 
 
-def _between(written: Requests, changes: Sequence[float]) -> Iterator[list[RecordedRequest]]:
-    """The writes between changes; one that makes a change begins a part."""
+def _between_changes(
+    observed: Observed, written: Requests, writes: Sequence[ObservedWrite]
+) -> Iterator[list[RecordedRequest]]:
+    """The requests between changes of the spec; one that makes a change begins a part."""
+    # times have milliseconds: of those that are equal, the revision decides
+    marks = deque(sorted((observed.time_of(write), write.revision) for write in writes if write.changes_spec))
+    revisions = {write.request_id: write.revision for write in writes}
     part: list[RecordedRequest] = []
-    marks = sorted(changes)
     for request in written:
-        while marks and marks[0] <= request.at:
-            marks.pop(0)
+        while marks and marks[0] <= (request.at, revisions.get(request.id, MAX_INT64)):
+            marks.popleft()
             yield part
             part = []
         part.append(request)
@@ -156,7 +161,7 @@ def _overwritten(
     others: dict[str, ObservedWrite] = {}
     for n in range(place - 1, -1, -1):
         write = writes[n]
-        if observed.time_of(write) < before.at + before.seconds:
+        if not _is_after(observed, write, before):
             break  # what was read has it, and all before it
         if not (write.writer.is_client and write.writer.client == client_of(request)):
             others |= {path: write for path in write.changed or () if path not in others}
@@ -166,6 +171,13 @@ def _overwritten(
         evidence = [observed.by_id[id_] for id_ in (before.id, other.request_id) if id_ in observed.by_id]
         note = f"{_shown(object_)}: {', '.join(lost[:SHOWN_PATHS])} of {other.writer} was overwritten"
         yield SeenHabit("lost_updates", note, [*evidence, request])
+
+
+def _is_after(observed: Observed, write: ObservedWrite, read: RecordedRequest) -> bool:
+    """Whether something was written after it was read. Times have milliseconds: of those that are equal, arrival decides."""
+    request = observed.by_id.get(write.request_id)
+    is_later = request is None or request.number > read.number
+    return is_later and observed.time_of(write) >= read.at + read.seconds
 
 
 def _shown(object_: ObjectId) -> str:
