@@ -75,7 +75,7 @@ class ProgramsUnderTest(Protocol):
         """kill, pause or resume a program."""
 
 
-class Interventions(Protocol):
+class Intervening(Protocol):
     """What is done to the requests of a server besides answering them: `noxu.http.interventions`."""
 
     def await_turn(self, turn: Callable[[], Awaitable[None] | None]) -> None:
@@ -117,7 +117,7 @@ class Running(Protocol):
     """None: the server keeps none."""
 
     @property
-    def interventions(self) -> Interventions:
+    def interventions(self) -> Intervening:
         """Those in its requests."""
 
     @property

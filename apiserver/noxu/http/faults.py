@@ -13,7 +13,7 @@ from typing import Final
 from noxu.api.errors import ApiError
 from noxu.clock import Clock
 from noxu.control.faults import streams
-from noxu.control.faults.armed import Armed, Asked, Hit, chance
+from noxu.control.faults.armed import Armed, Asked, Hit
 from noxu.control.faults.store import STORE_FAULT
 from noxu.control.faults.streams import StreamFaults
 from noxu.control.running import ProgramsUnderTest, ProgramUnderTest
@@ -100,9 +100,7 @@ class InjectFaults(RequestFilter):
         )
 
     async def delay(self, exchange: Exchange, hit: Hit) -> None:
-        shortest, longest = hit.rule.effect.parameters["min"], hit.rule.effect.parameters["max"]
-        at = chance(self.armed.seed, f"{hit.rule.name}/delay", hit.number)
-        await asyncio.sleep(shortest + (longest - shortest) * at)
+        await asyncio.sleep(self.armed.delay(hit))
 
     async def hang(self, exchange: Exchange, hit: Hit) -> None:
         hanging = asyncio.get_running_loop().create_future()

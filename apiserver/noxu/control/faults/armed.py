@@ -185,6 +185,12 @@ class Armed:
         counts = [*candidates.others, *(count for named in candidates.named.values() for count in named)]
         return [count.rule for count in counts if _fits_client(count.rule.match, watch)]
 
+    def delay(self, hit: Hit) -> float:
+        """The seconds by which a hit is late, between the limits of its effect; the same in each run."""
+        shortest, longest = hit.rule.effect.parameters["min"], hit.rule.effect.parameters["max"]
+        at = chance(self.seed, f"{hit.rule.name}/delay", hit.number)
+        return float(shortest + (longest - shortest) * at)
+
     def note(self, rule: Rule, asked: Asked, now: datetime) -> None:
         """List something that a rule has done by itself."""
         count = self._counts[rule.name]

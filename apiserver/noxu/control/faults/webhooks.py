@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Final
 
 from noxu.api import codec
-from noxu.control.faults.armed import Armed, Asked, Hit, chance
+from noxu.control.faults.armed import Armed, Asked
 from noxu.values import Object
 from noxu.webhook.client import CallFailed, WebhookEndpoint, WebhookReply
 
@@ -33,7 +33,7 @@ class WebhookFaults:
         for hit in self._armed.hits(asked, self._now(), "webhook"):
             what = hit.rule.effect.parameters["what"]
             if what == "delay":
-                delay = self._delay(hit)
+                delay = self._armed.delay(hit)
                 await asyncio.sleep(min(delay, seconds))
                 if delay >= seconds:
                     raise CallFailed(_failure(endpoint, seconds, "context deadline exceeded"))
@@ -42,11 +42,6 @@ class WebhookFaults:
             elif isinstance(review, dict) and review.get("kind") == "AdmissionReview":
                 return _denial(review, hit.rule.effect.parameters["message"])
         return None
-
-    def _delay(self, hit: Hit) -> float:
-        shortest, longest = hit.rule.effect.parameters["min"], hit.rule.effect.parameters["max"]
-        at = chance(self._armed.seed, f"{hit.rule.name}/delay", hit.number)
-        return float(shortest + (longest - shortest) * at)
 
 
 def asked_of(review: Object) -> Asked:
