@@ -122,7 +122,7 @@ OPTIONS: Final = (
     Option(
         "report",
         "file",
-        "report the manners of the clients of all servers: at the end of the run, or to a .html, .json or text FILE",
+        "report the manners of the clients of all servers: at the end of the run, or to a FILE.html, .json or .txt",
     ),
     Option(
         "manners",
@@ -133,6 +133,8 @@ OPTIONS: Final = (
 )
 TERMINAL: Final = "-"
 """Instead of a file."""
+REPORTS_OF: Final = (".html", ".json", ".txt")
+"""How the names of reports end."""
 SHOWN_REQUESTS: Final = 10
 ISOLATIONS: Final = ("server", "rollback")
 _CONFIGURED: Final = re.compile(r"^[ \t]*\"?(noxu_\w+)\"?[ \t]*[=:]", re.MULTILINE)
@@ -174,6 +176,10 @@ def _judge_manners(config: pytest.Config) -> None:
     file, words = _option(config, "report"), _option(config, "manners")
     if not file and not words:
         return
+    # `pytest --noxu-report test_a.py` means the test, which must not be overwritten
+    if file and file != TERMINAL and Path(file).suffix not in REPORTS_OF:
+        listed = f"none of {', '.join(REPORTS_OF)}"
+        raise pytest.UsageError(f"noxu_report: {file} is {listed}; before other arguments, write --noxu-report=-")
     module = _late(MANNERS)
     try:
         limits = module.thresholds(words) if words else None
