@@ -75,7 +75,9 @@ class NotRunnable(Exception):
 
 
 def check_command(name: str) -> None:
-    """Raises NotRunnable for what is certainly no program."""
+    """Raises NotRunnable for what is certainly no program, and for any on Windows, which has no groups of processes."""
+    if not hasattr(os, "fork"):
+        raise NotRunnable(NOT_EXECUTABLE, f"{name} cannot be run: it needs fork(2), which Windows does not have")
     if shutil.which(name) is not None:
         return
     places = [""] if os.sep in name else os.get_exec_path()
