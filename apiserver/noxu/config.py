@@ -239,6 +239,7 @@ class Config:
     authentication: Authentication = DEFAULT_AUTHENTICATION
     audit: Audit = Audit()
     log: LogConfig = LogConfig()
+    tracing_config_file: Path | None = None
     etcd: Etcd | None = None
     tls: TlsOptions | None = None
     external_hostname: str = ""

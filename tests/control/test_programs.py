@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import urllib.request
 from pathlib import Path
@@ -141,6 +142,32 @@ def test_a_paused_program_ends_with_its_context(noxu: Noxu) -> None:
         program.send(signal.SIGSTOP)
     assert program.status == 128 + signal.SIGTERM
     assert not Path(f"/proc/{pid}").exists()
+
+
+def test_a_server_that_is_started_again_knows_it(noxu: Noxu) -> None:
+    program = noxu.program(python(WRITES_TWO))
+    noxu.stop()
+    noxu.start()
+    with noxu.fault(verbs=["create"], process={"kill": "after"}), program:
+        assert program.wait(HANGS_AFTER) == 128 + signal.SIGKILL
+    assert created(noxu) == ["first"]
+
+
+DIES = """
+import os, signal, sys, time
+from noxu import Noxu
+with Noxu() as noxu, noxu.program([sys.executable, "-c", "import os, signal; print(os.getpid(), flush=True); signal.pause()"]):
+    signal.pause()
+"""
+
+
+@on_linux
+def test_nothing_is_left_of_it_when_the_test_is_killed() -> None:
+    with subprocess.Popen(python(DIES), stdout=subprocess.PIPE, text=True) as test:
+        assert test.stdout is not None
+        pid = int(test.stdout.readline())
+        test.kill()
+        eventually(lambda: not Path(f"/proc/{pid}").exists() or state(pid) == "Z")
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------------

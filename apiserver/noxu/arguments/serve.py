@@ -429,6 +429,7 @@ def complete_serve(options: argparse.Namespace) -> None:
         authentication=security.authentication(options),
         audit=security.audit(options),
         log=_own_log(options),
+        tracing_config_file=options.tracing_config_file,
         etcd=etcd.etcd(options),
         tls=security.tls(options),
         external_hostname=options.external_hostname,
@@ -523,6 +524,12 @@ def _log(command: argparse.ArgumentParser) -> None:
     options = command.add_argument_group("log", "The server's own log, on stderr: see docs/logs.md.")
     options.add_argument("--log", choices=("text", "json"), default="text", help="its format (default: %(default)s)")
     options.add_argument("--log-requests", action="store_true", help="write a line for each request")
+    options.add_argument(
+        "--tracing-config-file",
+        type=Path,
+        metavar="FILE",
+        help="send spans of requests to an OpenTelemetry collector, as this TracingConfiguration says: see docs/tracing.md",
+    )
     levels = options.add_mutually_exclusive_group()
     levels.add_argument("--verbose", action="store_true", help="log more, such as why credentials are refused")
     levels.add_argument("--quiet", action="store_true", help="log warnings and errors only")

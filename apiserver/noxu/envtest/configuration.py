@@ -121,6 +121,7 @@ def configure(
         tls=_tls(arguments),
         authentication=_authentication(arguments),
         audit=_audit(arguments),
+        tracing_config_file=_path(arguments, "tracing-config-file"),
         authorization_modes=modes,
         external_hostname=arguments.last("external-hostname"),
         advertise_address=_advertised(arguments),
