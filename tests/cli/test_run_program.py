@@ -33,6 +33,14 @@ def noxu_run(*words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; a zombie does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 def notes(log: Path) -> list[str]:
     """The lines of a log, without what differs from run to run."""
     lines = [line.split(maxsplit=2)[2] if line.startswith("noxu: ") else line for line in log.read_text().splitlines()]
@@ -62,14 +70,14 @@ def test_it_is_killed_after_a_time_with_what_it_has_started(tmp_path: Path) -> N
     assert done.returncode == 137
     start, *pids, kill, end = notes(log)  # on a busy machine it has not said yet who it is
     assert (start, kill, end) == ("start 1", "kill: after 1 seconds", "exit: status 137")
-    eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in " ".join(pids).split()))
+    eventually(lambda: not any(is_alive(int(pid)) for pid in " ".join(pids).split()))
 
 
 @on_linux
 def test_what_outlives_it_in_its_group_is_killed() -> None:
     done = noxu_run("--restart=0", "--", "sh", "-c", "sleep 600 >&- 2>&- & echo $!")
     assert done.returncode == 0
-    eventually(lambda: not Path(f"/proc/{int(done.stdout)}").exists())
+    eventually(lambda: not is_alive(int(done.stdout)))
 
 
 @on_linux
@@ -81,7 +89,18 @@ def test_a_signal_ends_it_and_it_does_not_start_again() -> None:
         eventually(lambda: Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T")
         process.terminate()
         assert process.wait(HANGS_AFTER) == 128 + 15
-        assert not Path(f"/proc/{pid}").exists()
+        assert not is_alive(pid)
+
+
+@on_linux
+def test_a_paused_program_ends_when_the_supervisor_is_killed() -> None:
+    line = "sleep 600 & echo $! $$ $PPID; kill -STOP $$; wait"
+    words = [sys.executable, "-m", "noxu", "run", "--restart", "--", "sh", "-c", line]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        child, command, _ = process.stdout.readline().split()
+        process.kill()
+        eventually(lambda: not any(is_alive(int(pid)) for pid in (child, command)))
 
 
 def test_the_server_begins_with_faults(tmp_path: Path) -> None:
@@ -103,7 +122,8 @@ def test_presets_hit_the_same_requests_with_the_same_seed() -> None:
     [
         ("--kill-after soon -- true", 2, "must be a duration, such as 5s, or a number of writes, such as '3 writes'"),
         ("--kill-after 0 -- true", 2, "must be a duration"),
-        ("--restart=-1 -- true", 2, "--restart"),
+        ("--restart=-1 -- true", 2, "argument --restart: "),
+        ("--restart config/crd -- true", 2, "argument --restart: "),
         ("--preset conflict -- true", 1, 'there is no preset "conflict", only'),
         ("--log-file /nothing/log -- true", 1, "/nothing/log cannot be written: No such file or directory"),
     ],

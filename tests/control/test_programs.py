@@ -143,6 +143,15 @@ def test_a_paused_program_ends_with_its_context(noxu: Noxu) -> None:
     assert not Path(f"/proc/{pid}").exists()
 
 
+def test_a_server_that_is_started_again_knows_it(noxu: Noxu) -> None:
+    program = noxu.program(python(WRITES_TWO))
+    noxu.stop()
+    noxu.start()
+    with noxu.fault(verbs=["create"], process={"kill": "after"}), program:
+        assert program.wait(HANGS_AFTER) == 128 + signal.SIGKILL
+    assert created(noxu) == ["first"]
+
+
 # -- what is refused ---------------------------------------------------------------------------------------------------
 
 

@@ -56,10 +56,11 @@ class Supervised:
     pid: int = 0
 
     def send(self, number: int) -> None:
-        """Send a signal to it."""
-        with contextlib.suppress(ProcessLookupError):
-            if self.pid:  # read once more: a thread of the keeper sets it
-                (os.killpg if self.leads_group else os.kill)(self.pid, number)
+        """Send a signal to it; nothing happens if it has ended."""
+        pid = self.pid  # read once: a thread sets it, and 0 would mean the group of this process
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS: all of the group are zombies
+            if pid:
+                (os.killpg if self.leads_group else os.kill)(pid, number)
 
 
 Keep = Callable[[Callable[[Object], object], Supervised], int]

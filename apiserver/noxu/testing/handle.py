@@ -166,6 +166,7 @@ class Noxu(
         self._files: dict[str, bytes] = {}  # by their paths below the directory; those of a server that is stopped
         self._has_begun = False
         self._announced = []
+        self._programs = []
         self._strict = strict
         self._requests = RecentRequests(USER_AGENT)
         self._runner = Runner(config, loaded, clock, self._requests)
@@ -223,6 +224,7 @@ class Noxu(
         try:
             if self._has_begun:
                 self._restore_files()
+                self._register_programs()
             else:
                 self._begin()
             if self._announced:  # of a server that is started again

@@ -55,6 +55,11 @@ class TestedProgram:
         """Its process; 0: it does not run."""
         return self._process.pid
 
+    @property
+    def is_over(self) -> bool:
+        """Whether its context was closed."""
+        return self._over.is_set()
+
     def send(self, number: int) -> None:
         """Send a signal to it and to the processes that it has started."""
         self._process.send(number)
@@ -133,6 +138,7 @@ class ProgramCalls:
 
     url: str
     _runner: Runner
+    _programs: list[TestedProgram]
 
     @property
     def kubeconfig(self) -> Path:
@@ -159,5 +165,12 @@ class ProgramCalls:
         run = ProgramRun(0.0, restarts, None if log is None else Path(log))
         words = [os.fspath(word) for word in command]
         program = TestedProgram(self._runner, words, {**os.environ, **variables, **(environment or {})}, run)
+        self._programs.append(program)
         self._runner.submit(program.register()).result()
         return program
+
+    def _register_programs(self) -> None:
+        """Tell a server that was started again of the programs that are not over."""
+        for program in self._programs:
+            if not program.is_over:
+                self._runner.submit(program.register()).result()
