@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noxu.api import codec
-from noxu.control.least_roles import Question, Rule, least_rules, manifests, name_of, questions, refused
+from noxu.control.least_roles import LeastRule, NeededRight, least_rules, manifests, name_of, questions, refused
 from noxu.control.recorded_requests import RecordedRequest
 from tests.control.manners.recordings import request
 from tests.rows import rows
@@ -19,13 +19,13 @@ from tests.rows import rows
 G = "example.com"
 
 
-def ask(text: str) -> Question:
+def ask(text: str) -> NeededRight:
     """`VERB RESOURCE [NAMESPACE][/NAME]`, or `VERB /path`."""
     verb, what, *where = text.split()
     if what.startswith("/"):
-        return Question(verb, path=what)
+        return NeededRight(verb, path=what)
     namespace, _, name = where[0].partition("/") if where else ("", "", "")
-    return Question(verb, G, what, namespace, name)
+    return NeededRight(verb, G, what, namespace, name)
 
 
 ROWS: list[tuple[str, list[str], dict[str, list[str]]]] = [
@@ -69,7 +69,7 @@ ROWS: list[tuple[str, list[str], dict[str, list[str]]]] = [
 ]
 
 
-def described(rule: Rule) -> str:
+def described(rule: LeastRule) -> str:
     what, names = ", ".join(rule.urls or rule.resources), ", ".join(rule.names)
     return f"{what}{f' [{names}]' if names else ''}: {', '.join(rule.verbs)}"
 
@@ -96,28 +96,28 @@ def document(path: str, method: str = "GET") -> RecordedRequest:
     return dataclasses.replace(request("0 get a", resource="", path=path), method=method, verb="")
 
 
-ASKED: list[tuple[str, RecordedRequest, list[Question]]] = [
-    ("a GET", request("0 get a"), [Question("get", G, "widgets", "default", "a")]),
-    ("a POST has no name", request("0 create a 201"), [Question("create", G, "widgets", "default")]),
-    ("a POST of a subresource", request("0 create a 201", subresource="eviction", named="a"), [
-        Question("create", G, "widgets/eviction", "default", "a")
+ASKED: list[tuple[str, RecordedRequest, list[NeededRight]]] = [
+    ("a GET", request("0 get a"), [NeededRight("get", G, "widgets", "default", "a")]),
+    ("a POST has no name", request("0 create a 201"), [NeededRight("create", G, "widgets", "default")]),
+    ("a POST of a subresource", request("0 create a 201", subresource="eviction"), [
+        NeededRight("create", G, "widgets/eviction", "default", "a")
     ]),
-    ("a list", request("0 list"), [Question("list", G, "widgets", "default")]),
-    ("a list by name", request("0 list", named="a"), [Question("list", G, "widgets", "default", "a")]),
-    ("a status", request("0 update a", subresource="status"), [Question("update", G, "widgets/status", "default", "a")]),
+    ("a list", request("0 list"), [NeededRight("list", G, "widgets", "default")]),
+    ("a list by name", request("0 list", query="fieldSelector=metadata.name%3Da"), [NeededRight("list", G, "widgets", "default", "a")]),
+    ("a status", request("0 update a", subresource="status"), [NeededRight("update", G, "widgets/status", "default", "a")]),
     ("a PUT that creates", request("0 update a 201"), [
-        Question("update", G, "widgets", "default", "a"), Question("create", G, "widgets", "default", "a")
+        NeededRight("update", G, "widgets", "default", "a"), NeededRight("create", G, "widgets", "default", "a")
     ]),
-    ("a request that is refused", request("0 get a 403"), [Question("get", G, "widgets", "default", "a")]),
+    ("a request that is refused", request("0 get a 403"), [NeededRight("get", G, "widgets", "default", "a")]),
     ("a client that is not known", request("0 get a 401"), []),
-    ("another group", request("0 get a", resource="pods"), [Question("get", "", "pods", "default", "a")]),
-    ("a namespace", request("0 get shop", resource="namespaces", namespace="shop"), [Question("get", "", "namespaces", "", "shop")]),
-    ("a path", document("/metrics?x=1"), [Question("get", path="/metrics")]),
-    ("a path with escapes", document("/a%20b"), [Question("get", path="/a b")]),
-    ("another method", document("/metrics", "DELETE"), [Question("delete", path="/metrics")]),
+    ("another group", request("0 get a", resource="pods"), [NeededRight("get", "", "pods", "default", "a")]),
+    ("a namespace", request("0 get shop", resource="namespaces", namespace="shop"), [NeededRight("get", "", "namespaces", "", "shop")]),
+    ("a path", document("/metrics?x=1"), [NeededRight("get", path="/metrics")]),
+    ("a path with escapes", document("/a%20b"), [NeededRight("get", path="/a b")]),
+    ("another method", document("/metrics", "DELETE"), [NeededRight("delete", path="/metrics")]),
     ("discovery", document("/apis/example.com/v1"), []),
     ("health", document("/readyz"), []),
-    ("a method of discovery that not everybody may use", document("/apis", "POST"), [Question("post", path="/apis")]),
+    ("a method of discovery that not everybody may use", document("/apis", "POST"), [NeededRight("post", path="/apis")]),
     ("what stands beside the API", document("/_noxu/report"), []),
     ("a path that would be a pattern", document("/metrics/*"), []),
     ("a resource that would be a pattern", request("0 list", resource="*"), []),
@@ -127,18 +127,18 @@ ASKED: list[tuple[str, RecordedRequest, list[Question]]] = [
 
 
 @rows("name, asked, expected", ASKED, ids=[row[0] for row in ASKED])
-def test_what_a_request_asks(name: str, asked: RecordedRequest, expected: list[Question]) -> None:
+def test_what_a_request_asks(name: str, asked: RecordedRequest, expected: list[NeededRight]) -> None:
     assert questions([asked, asked]) == expected, name
 
 
 def test_discovery_on_request() -> None:
-    assert questions([document("/apis")], discovery=True) == [Question("get", path="/apis")]
+    assert questions([document("/apis")], discovery=True) == [NeededRight("get", path="/apis")]
 
 
 # -- laws --------------------------------------------------------------------------------------------------------------
 
 objects = st.builds(
-    Question,
+    NeededRight,
     st.sampled_from(["get", "list", "watch", "create", "update", "delete"]),
     st.sampled_from(["", "apps", G]),
     st.sampled_from(["widgets", "gadgets", "widgets/status", "pods/log"]),
@@ -147,19 +147,19 @@ objects = st.builds(
     st.just(""),
 )
 paths = st.sampled_from(
-    [Question(verb, path=path) for verb in ("get", "post") for path in ("/metrics", "/metrics/x", "/")]
+    [NeededRight(verb, path=path) for verb in ("get", "post") for path in ("/metrics", "/metrics/x", "/")]
 )
 many = st.lists(objects | paths, min_size=1, max_size=8, unique=True)
 
 
 @given(many)
-def test_everything_that_was_asked_is_allowed(asked: list[Question]) -> None:
+def test_everything_that_was_asked_is_allowed(asked: list[NeededRight]) -> None:
     assert refused(manifests(least_rules(asked), "x"), asked) == []
     assert refused(manifests(least_rules(asked, names=False), "x"), asked) == []
 
 
 @given(many)
-def test_no_rule_and_no_part_of_one_can_be_left_out(asked: list[Question]) -> None:
+def test_no_rule_and_no_part_of_one_can_be_left_out(asked: list[NeededRight]) -> None:
     roles = manifests(least_rules(asked), "x")
     for role in roles:
         for smaller in parts(role):
@@ -180,14 +180,14 @@ def parts(role: dict[str, Any]) -> Sequence[dict[str, Any]]:
 
 
 @given(many, objects | paths)
-def test_other_verbs_and_resources_are_refused(asked: list[Question], other: Question) -> None:
+def test_other_verbs_and_resources_are_refused(asked: list[NeededRight], other: NeededRight) -> None:
     known = {(each.verb, each.group, each.resource, each.path) for each in asked}
     if (other.verb, other.group, other.resource, other.path) not in known:
         assert refused(manifests(least_rules(asked), "x"), [other]) == [other]
 
 
 @given(st.permutations([ask(text) for _, texts, _ in ROWS for text in texts]))
-def test_the_order_of_requests_does_not_matter(asked: list[Question]) -> None:
+def test_the_order_of_requests_does_not_matter(asked: list[NeededRight]) -> None:
     assert least_rules(asked) == least_rules([ask(text) for _, texts, _ in ROWS for text in texts])
 
 

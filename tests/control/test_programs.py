@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import urllib.request
 from pathlib import Path
@@ -150,6 +151,23 @@ def test_a_server_that_is_started_again_knows_it(noxu: Noxu) -> None:
     with noxu.fault(verbs=["create"], process={"kill": "after"}), program:
         assert program.wait(HANGS_AFTER) == 128 + signal.SIGKILL
     assert created(noxu) == ["first"]
+
+
+DIES = """
+import os, signal, sys, time
+from noxu import Noxu
+with Noxu() as noxu, noxu.program([sys.executable, "-c", "import os, signal; print(os.getpid(), flush=True); signal.pause()"]):
+    signal.pause()
+"""
+
+
+@on_linux
+def test_nothing_is_left_of_it_when_the_test_is_killed() -> None:
+    with subprocess.Popen(python(DIES), stdout=subprocess.PIPE, text=True) as test:
+        assert test.stdout is not None
+        pid = int(test.stdout.readline())
+        test.kill()
+        eventually(lambda: not Path(f"/proc/{pid}").exists() or state(pid) == "Z")
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------------

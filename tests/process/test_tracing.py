@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
+import urllib.request
 from collections.abc import AsyncIterator, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any, Final
 import aiohttp
 import pytest
 
+from noxu import Noxu
 from noxu.config import Config, StartError
 from noxu.process import tracing
 from noxu.process.server import Server
@@ -202,6 +204,18 @@ async def test_names_are_those_of_routes_and_bugs_of_the_server_are_errors(
     ]
     assert found.spans[-1]["attributes"]["error.type"] == "InternalError"
     assert len({span["trace"] for span in found.spans}) == 6
+
+
+@needs_sdk
+def test_a_test_its_client_and_the_server_are_one_trace(collector: tuple[Collector, str], tmp_path: Path) -> None:
+    found, address = collector
+    with Noxu(tracing_config_file=configuration(tmp_path, address)) as noxu:
+        asked = urllib.request.Request(f"{noxu.url}{MAPS}", headers=SAMPLED)
+        with urllib.request.urlopen(asked) as answer:
+            answer.read()
+        assert [each.traceparent for each in noxu.requests()] == [SAMPLED["traceparent"]]
+    [span] = found.spans
+    assert (span["trace"], span["parent"]) == (TRACE, PARENT)
 
 
 SAMPLING: list[tuple[str, int | None, dict[str, str], dict[str, str], int]] = [

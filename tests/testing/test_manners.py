@@ -10,7 +10,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from noxu import ApiError, Noxu
+from noxu.control.manners import asking
 from noxu.control.manners.observed import has_written
+from noxu.http import recent_requests
 from noxu.testing.handle import MakeNoxu
 from tests.testing.widgets import DEFINITION, widget
 
@@ -137,15 +139,30 @@ def test_what_is_recorded_of_requests(noxu: Noxu, operator: Client) -> None:
     ):
         operator.send(*request)
     listed, put, post, get = noxu.requests(by_handle=False)
-    assert (listed.named, listed.version, listed.objects) == (
-        "a",
-        "v1",
-        len(noxu.list("configmaps", namespace="default")),
-    )
+    assert (listed.named, listed.version, listed.objects) == ("a", "v1", 0)  # so few are not counted
     assert (put.dry_run, put.is_unconditional, put.named) == (True, True, "a")
     assert (post.named, post.name, post.is_unconditional) == ("", "a", False)
     assert (get.code, has_written(get), has_written(put)) == (404, False, False)
     assert listed.at <= put.at <= post.at <= get.at
+
+
+def test_a_large_list(noxu: Noxu, operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recent_requests, "FEW", 2)
+    monkeypatch.setattr(asking, "LARGE", 2)
+    for name in ("a", "b"):
+        noxu.create({**config_map(), "metadata": {"name": name, "namespace": "kube-system"}})
+    noxu.create(config_map())
+    operator.send("GET", "/api/v1/namespaces/kube-public/configmaps")
+    operator.send("GET", "/api/v1/namespaces/kube-system/configmaps?limit=500")
+    operator.send("GET", "/api/v1/configmaps?resourceVersion=0")
+    assert noxu.report().habits == {}
+    operator.send("GET", "/api/v1/configmaps")
+    assert noxu.report().habits == {"unlimited_lists": 1}
+    assert [request.objects for request in noxu.requests("configmaps")] == [
+        len(noxu.list("configmaps", namespace="kube-public")),
+        len(noxu.list("configmaps", namespace="kube-system")),
+        *[len(noxu.list("configmaps"))] * 2,
+    ]
 
 
 def test_selected_clients_and_times(noxu: Noxu, operator: Client) -> None:

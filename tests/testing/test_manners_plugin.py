@@ -136,6 +136,16 @@ def test_numbers_that_are_refused(project: pytest.Pytester, words: str, message:
     project.runpytest_inprocess(f"--noxu-manners={words}").stderr.fnmatch_lines([f"ERROR: {message}"])
 
 
+@pytest.mark.parametrize("file", ["test_a.py", "tests", "report.htm"])
+def test_a_file_that_is_no_report_is_left_alone(project: pytest.Pytester, file: str) -> None:
+    (project.path / file).write_text("")
+    result = project.runpytest_inprocess("--noxu-report", file)
+    result.stderr.fnmatch_lines(
+        [f"ERROR: noxu_report: {file} is none of .html, .json, .txt; before other*--noxu-report=-"]
+    )
+    assert (project.path / file).read_text() == ""
+
+
 def test_the_numbers() -> None:
     assert thresholds(["polite"]) == {}
     assert thresholds(["conflicts=20", "polling=any", "fights=0"]) == {"conflicts": 20, "polling": None, "fights": 0}

@@ -72,6 +72,7 @@ PARAMETERS: dict[str, Checked | Free] = {
     "Noxu(manifests)": PATH,
     "Noxu(latency)": Checked(made(latency="soon"), "soon"),
     "Noxu(faults)": Free("a file, which is read when the server starts"),
+    "Noxu(tracing_config_file)": Free("a file, which is read when the server starts"),
     "Noxu(history)": Checked(made(history="al"), "history: 'al' is no duration, such as 30m, and not all or off; did you mean all?"),
     "Noxu(data)": PATH,
     "Noxu(profile)": Checked(made(profile="envtets"), '"envtets" is not a profile: there are local, cluster, envtest; did you mean envtest?'),

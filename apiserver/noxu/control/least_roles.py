@@ -42,7 +42,7 @@ _NOT_OF_A_NAME: Final = expression("[^a-z0-9.-]+")
 _OWN: Final = "/_noxu"
 
 
-class Question(NamedTuple):
+class NeededRight(NamedTuple):
     """What authorization is asked. `path` is "" for a resource, else the verb is a method in lower case."""
 
     verb: str
@@ -61,7 +61,7 @@ class Question(NamedTuple):
         return AccessAttributes(user, self.verb, self.group, "", resource, subresource, self.namespace, self.name)
 
 
-class Rule(NamedTuple):
+class LeastRule(NamedTuple):
     """A PolicyRule. `urls` are those of no resource; then the others are empty."""
 
     group: str
@@ -81,22 +81,22 @@ class Rule(NamedTuple):
 # -- what was asked ----------------------------------------------------------------------------------------------------
 
 
-def questions(requests: Iterable[RecordedRequest], *, discovery: bool = False) -> list[Question]:
+def questions(requests: Iterable[RecordedRequest], *, discovery: bool = False) -> list[NeededRight]:
     """What authorization is asked for these requests, each question once. With `discovery`, also what everybody may get."""
-    asked: dict[Question, None] = {}
+    asked: dict[NeededRight, None] = {}
     for request in requests:
         if request.code != _UNKNOWN_USER:
             asked.update(dict.fromkeys(_questions(request, discovery)))
     return list(asked)
 
 
-def _questions(request: RecordedRequest, discovery: bool) -> Iterator[Question]:
+def _questions(request: RecordedRequest, discovery: bool) -> Iterator[NeededRight]:
     if not request.resource:
         path = unquote(request.path.partition("?")[0])
         is_granted = request.method == "GET" and any(covers_path(url, path) for url in DISCOVERY)
         # in a rule a * stands for any text, so a path that has one would grant others
         if path.startswith("/") and "*" not in path and not path.startswith(_OWN) and (discovery or not is_granted):
-            yield Question(request.method.lower(), path=path)
+            yield NeededRight(request.method.lower(), path=path)
         return
     plural, _, group = request.resource.partition(".")
     if not request.verb or ALL in (
@@ -107,15 +107,15 @@ def _questions(request: RecordedRequest, discovery: bool) -> Iterator[Question]:
     resource = f"{plural}/{request.subresource}" if request.subresource else plural
     # a namespace is in itself to upstream, but a Role in each would grant it nowhere else
     namespace = "" if plural == "namespaces" and not group else request.namespace
-    yield Question(request.verb, group, resource, namespace, request.named)
+    yield NeededRight(request.verb, group, resource, namespace, request.named)
     if request.verb in ("update", "patch") and request.code == CREATED:  # upstream's withAuthorization
-        yield Question("create", group, resource, namespace, request.named)
+        yield NeededRight("create", group, resource, namespace, request.named)
 
 
 # -- roles -------------------------------------------------------------------------------------------------------------
 
 
-def least_rules(asked: Iterable[Question], *, names: bool = True) -> dict[str, list[Rule]]:
+def least_rules(asked: Iterable[NeededRight], *, names: bool = True) -> dict[str, list[LeastRule]]:
     """The rules of each namespace, "" for those of the cluster, in a stable order. Without `names` all objects may be named."""
     uses: defaultdict[tuple[str, str, str], set[tuple[str, str]]] = defaultdict(set)
     urls: defaultdict[str, set[str]] = defaultdict(set)
@@ -136,7 +136,7 @@ def least_rules(asked: Iterable[Question], *, names: bool = True) -> dict[str, l
     return rules
 
 
-def _merged(permissions: Iterable[tuple[str, str, tuple[str, ...], str]]) -> list[Rule]:
+def _merged(permissions: Iterable[tuple[str, str, tuple[str, ...], str]]) -> list[LeastRule]:
     """Verbs of the same resource and names are one rule, and so are resources with the same verbs and names."""
     verbs: defaultdict[tuple[str, str, tuple[str, ...]], set[str]] = defaultdict(set)
     for group, resource, names, verb in permissions:
@@ -144,22 +144,22 @@ def _merged(permissions: Iterable[tuple[str, str, tuple[str, ...], str]]) -> lis
     resources: defaultdict[tuple[str, tuple[str, ...], tuple[str, ...]], list[str]] = defaultdict(list)
     for (group, resource, names), allowed in verbs.items():
         resources[group, names, _ordered(allowed)].append(resource)
-    merged = (Rule(group, tuple(sorted(of)), names, allowed) for (group, names, allowed), of in resources.items())
+    merged = (LeastRule(group, tuple(sorted(of)), names, allowed) for (group, names, allowed), of in resources.items())
     return sorted(merged, key=lambda rule: (rule.group, rule.resources, rule.names, rule.verbs))
 
 
-def _merged_urls(urls: dict[str, set[str]]) -> list[Rule]:
+def _merged_urls(urls: dict[str, set[str]]) -> list[LeastRule]:
     by_verbs: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
     for url, verbs in sorted(urls.items()):
         by_verbs[_ordered(verbs)].append(url)
-    return [Rule("", (), (), verbs, tuple(of)) for verbs, of in sorted(by_verbs.items())]
+    return [LeastRule("", (), (), verbs, tuple(of)) for verbs, of in sorted(by_verbs.items())]
 
 
 def _ordered(verbs: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(verbs, key=lambda verb: (VERBS.index(verb) if verb in VERBS else len(VERBS), verb)))
 
 
-def manifests(rules: dict[str, list[Rule]], name: str, subjects: Sequence[str] = ()) -> list[Object]:
+def manifests(rules: dict[str, list[LeastRule]], name: str, subjects: Sequence[str] = ()) -> list[Object]:
     """The ClusterRole and the Roles, and a binding of each to the users; system:serviceaccount:… are service accounts."""
     objects: list[Object] = []
     for namespace, of in rules.items():
@@ -189,7 +189,7 @@ def name_of(agents: Iterable[str]) -> str:
 # -- whether they suffice ----------------------------------------------------------------------------------------------
 
 
-def refused(roles: Iterable[Object], asked: Iterable[Question]) -> list[Question]:
+def refused(roles: Iterable[Object], asked: Iterable[NeededRight]) -> list[NeededRight]:
     """The questions that roles would refuse to somebody who has them all. Bindings among them do not count."""
     policy, user = RolePolicy(), User("observed", groups=())
     subjects = [{"apiGroup": API, "kind": "User", "name": user.name}]

@@ -19,7 +19,7 @@ from noxu.control.arguments import BOOLEAN, TEXT, TEXTS, Argument, duration, one
 from noxu.control.calls import ControlCall, ControlRoute, Download
 from noxu.control.changed_paths import changed_paths
 from noxu.control.least_roles import least_rules, manifests, name_of, questions, refused
-from noxu.control.manners.observed import ObjectId, Observed, ObservedWrite, Writer
+from noxu.control.manners.observed import ObjectId, Observed, ObservedWrite, WriteAuthor
 from noxu.control.manners.page import as_page
 from noxu.control.manners.report import report
 from noxu.control.manners.writing import TURNS
@@ -100,8 +100,8 @@ async def _changed(event: Event) -> tuple[str, ...]:
     return tuple(await offload(len(before) + len(after), lambda: changed_paths(decoded(before), decoded(after))))
 
 
-def _writer(author: Author) -> Writer:
-    return Writer(author.agent, author.user, author.manager, author.controller)
+def _writer(author: Author) -> WriteAuthor:
+    return WriteAuthor(author.agent, author.user, author.manager, author.controller)
 
 
 # -- the call ----------------------------------------------------------------------------------------------------------
@@ -113,7 +113,7 @@ async def report_of(server: Running, *, client: str = "", since: str = "", after
     Raises ApiError, StoreError.
     """
     observed, record = await observe(server, client=client, since=_time_of(since), after=after)
-    return report(observed, record.began, _notes(server, record))
+    return await offload(len(observed.requests) * _PER_REQUEST, report, observed, record.began, _notes(server, record))
 
 
 def _notes(server: Running, record: RequestRecord) -> list[str]:
@@ -175,7 +175,7 @@ async def roles_of(
 
 
 _PER_REQUEST: Final = 100
-"""The weight of a request whose roles are made, in bytes of an object."""
+"""The weight of a recorded request, in bytes of an object: both take some microseconds."""
 
 
 def _roles(

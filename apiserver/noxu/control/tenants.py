@@ -174,7 +174,7 @@ class Tenants:
         if self._control.is_closed:  # meanwhile
             raise _unavailable("the server stops")
         self._check_limit()
-        # nothing is awaited since the checks: whoever comes next finds the name taken
+        # nothing is awaited since the checks: the next call finds the name taken
         tenant = self._tenants[name] = Tenant(name, wanted, SYSTEM_CLOCK.now())
         started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         living = self._live(tenant, beginning, started)

@@ -40,7 +40,6 @@ from noxu.http.request import (
     first,
     integer,
     read_body,
-    selected_name,
 )
 from noxu.http.trace_context import TraceContext
 from noxu.registry.access import ANONYMOUS, AccessAttributes, Authorize, Decision, User, allow_everything
@@ -399,7 +398,7 @@ def attributes_of(exchange: Exchange) -> AccessAttributes:
     if exchange.query and info.verb in _OF_COLLECTIONS:
         fields, labels = first(exchange.query, "fieldSelector"), first(exchange.query, "labelSelector")
         if not name and not info.watching and info.verb != "deletecollection":
-            name = selected_name(fields)  # so that RBAC may grant it by the name
+            name = selectors.selected_name(fields)  # so that RBAC may grant it by the name
     return AccessAttributes(
         exchange.user,
         info.verb,

@@ -1,4 +1,4 @@
-"""The HTTP client for webhooks: the only place where the server opens connections.
+"""The HTTP client for webhooks: the only place where the server opens connections that its clients can choose.
 
 It follows no redirects (a webhook could lead the server to hosts that only it can reach: CVE-2020-8561, CVE-2022-3172),
 uses no proxy, keeps no cookies, limits the size of an answer, and one deadline covers the connection, TLS and the whole

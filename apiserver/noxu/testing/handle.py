@@ -113,6 +113,7 @@ class Noxu(
         history: str = "5m",
         faults: str | os.PathLike[str] | None = None,
         latency: str = "",
+        tracing_config_file: str | os.PathLike[str] | None = None,
     ) -> None:
         """`directory` is the directory of the kubeconfig; None: a temporary one, which `stop` removes.
 
@@ -123,6 +124,7 @@ class Noxu(
         users are, and who decides what they may do. `strict`: unknown fields are refused where a call does not say otherwise.
         `deterministic` is the seed of a server whose objects repeat from run to run, byte for byte.
         `history` is that of `noxu serve`: a duration, `all` or `off`. `faults`, a plan, and `latency` are those of `noxu serve`.
+        So is `tracing_config_file`, for spans of the requests.
 
         Where several names or sources are expected, one may be given by itself. Raises LoadError for sources that cannot be
         read, and ValueError for unknown profiles, controllers, plug-ins, gates and modes.
@@ -153,6 +155,7 @@ class Noxu(
                 history=history_of(history),
                 faults=None if faults is None else Path(faults),
                 latency=latency,
+                tracing_config_file=None if tracing_config_file is None else Path(tracing_config_file),
             )
             loaded = beginning(config, clock, several(manifests))
         except (ValueError, LoadError) as error:
@@ -453,6 +456,7 @@ class MakeNoxu(Protocol):
         history: str = "5m",
         faults: str | os.PathLike[str] | None = None,
         latency: str = "",
+        tracing_config_file: str | os.PathLike[str] | None = None,
     ) -> AwaitableNoxu: ...
 
 

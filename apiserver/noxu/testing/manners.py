@@ -44,6 +44,13 @@ class MannersCalls:
         """
         return cast("AwaitableReport", calls.call(self._runner, "report", self._reported, client, since))
 
+    def report_after(self, number: int) -> MannersReport:
+        """What clients asked after the request with this number, for plug-ins of pytest: it blocks, also in a coroutine.
+
+        Raises Stopped, StoreError.
+        """
+        return calls.blocking(self._runner.submit(self._reported("", "", number))).value
+
     def rbac(
         self,
         *,
@@ -73,10 +80,10 @@ class MannersCalls:
         answer = await module.roles_of(self._runner.running, **wanted)
         return AnsweredCall(answer["items"])
 
-    async def _reported(self, client: str, since: str) -> AnsweredCall[MannersReport]:
+    async def _reported(self, client: str, since: str, after: int = 0) -> AnsweredCall[MannersReport]:
         self._check_client(client)
         module = await imported("noxu.testing.manners_report")  # few tests ask for it
-        return AnsweredCall(await module.of_server(self._runner.running, client, since))
+        return AnsweredCall(await module.of_server(self._runner.running, client, since, after))
 
     def _check_client(self, client: str) -> None:
         if client:

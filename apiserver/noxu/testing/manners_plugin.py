@@ -22,7 +22,6 @@ from noxu.control.manners.habits import HABITS, tolerated
 from noxu.control.manners.page import as_page
 from noxu.control.manners.report import impolite, merged
 from noxu.control.manners.text import as_text
-from noxu.control.manners_calls import report_of
 from noxu.features import meant
 from noxu.testing import handle
 from noxu.testing.errors import Stopped
@@ -124,9 +123,8 @@ class Manners:
 
 def _ask(server: Noxu, after: int) -> list[Object]:
     """The report about the requests of a server after this one; none if it has stopped, or its store is broken on purpose."""
-    runner = server._runner  # noqa: SLF001 - of the same package
     try:
-        return [runner.submit(report_of(runner.running, after=after)).result()]
+        return [server.report_after(after).value]
     except (Stopped, StoreError):
         return []
 

@@ -117,9 +117,12 @@ OPTIONS: Final = (
     Option("faults", "string", "a plan of faults, a file, with which every Noxu server starts"),
     Option("latency", "string", "by how much every answer of Noxu servers is late, such as 5ms or 5ms..20ms"),
     Option(
+        "tracing_config_file", "string", "a TracingConfiguration, a file: where Noxu servers send spans of requests"
+    ),
+    Option(
         "report",
         "file",
-        "report the manners of the clients of all servers: at the end of the run, or to a .html, .json or text FILE",
+        "report the manners of the clients of all servers: at the end of the run, or to a FILE.html, .json or .txt",
     ),
     Option(
         "manners",
@@ -130,6 +133,8 @@ OPTIONS: Final = (
 )
 TERMINAL: Final = "-"
 """Instead of a file."""
+REPORTS_OF: Final = (".html", ".json", ".txt")
+"""How the names of reports end."""
 SHOWN_REQUESTS: Final = 10
 ISOLATIONS: Final = ("server", "rollback")
 _CONFIGURED: Final = re.compile(r"^[ \t]*\"?(noxu_\w+)\"?[ \t]*[=:]", re.MULTILINE)
@@ -171,6 +176,10 @@ def _judge_manners(config: pytest.Config) -> None:
     file, words = _option(config, "report"), _option(config, "manners")
     if not file and not words:
         return
+    # `pytest --noxu-report test_a.py` means the test, which must not be overwritten
+    if file and file != TERMINAL and Path(file).suffix not in REPORTS_OF:
+        listed = f"none of {', '.join(REPORTS_OF)}"
+        raise pytest.UsageError(f"noxu_report: {file} is {listed}; before other arguments, write --noxu-report=-")
     module = _late(MANNERS)
     try:
         limits = module.thresholds(words) if words else None
@@ -264,8 +273,9 @@ def _arguments(config: pytest.Config) -> dict[str, Any]:
         for name in ("profile", "controllers", "authorization_modes", "tls", "strict", "latency")
         if (value := _option(config, name)) is not None
     }
-    if plan := _option(config, "faults"):
-        arguments["faults"] = _beginning(config) / plan
+    for name in ("faults", "tracing_config_file"):
+        if file := _option(config, name):
+            arguments[name] = _beginning(config, name) / file
     if gates := _option(config, "feature_gates"):
         pairs = (gate.partition("=") for gate in gates)
         arguments["gates"] = {gate: value.lower() == "true" for gate, _, value in pairs}
@@ -274,9 +284,9 @@ def _arguments(config: pytest.Config) -> dict[str, Any]:
     return arguments
 
 
-def _beginning(config: pytest.Config) -> Path:
-    """The directory of the plan's path: the working directory on the command line, that of the configuration elsewhere."""
-    return config.invocation_params.dir if config.getoption("noxu_faults") else config.rootpath
+def _beginning(config: pytest.Config, name: str) -> Path:
+    """The directory of a file's path: the working directory on the command line, that of the configuration elsewhere."""
+    return config.invocation_params.dir if config.getoption(f"noxu_{name}") else config.rootpath
 
 
 def _marked(node: Any, config: pytest.Config) -> dict[str, Any]:

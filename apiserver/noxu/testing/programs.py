@@ -30,8 +30,14 @@ __tracebackhide__ = hidden
 
 GRACE: Final = 5.0
 """Seconds between SIGTERM and SIGKILL at the end."""
-_GATE: Final = 'read -r _ < "/dev/fd/$0"; exec "$@"'
-"""The shell becomes the program when its process is known to the server."""
+_GATE: Final = """
+read -r _ < "/dev/fd/$0"
+((read -r _ < "/dev/fd/$0"; kill -KILL 0) > /dev/null 2>&1 &)
+exec "$@"
+"""
+"""The shell becomes the program when its process is known to the server. A process of its group waits for the end of the pipe,
+which is that of the test, also by SIGKILL, and ends the group then. It is no child of the program.
+"""
 
 
 class TestedProgram:
@@ -105,15 +111,17 @@ class TestedProgram:
                 with self._lock:
                     if self._over.is_set():
                         return
-                    started = self._started(log)
+                    started, lifeline = self._started(log)
                 log.note(f"start {life}: process {started.pid}: {' '.join(self._words)}")
                 code = started.wait()
                 self.status = code if code >= 0 else BY_SIGNAL - code
                 self._process.send(signal.SIGKILL)  # nothing that it has started outlives it
                 self._process.pid = 0
+                os.close(lifeline)
                 log.note(f"exit: status {self.status}")
 
-    def _started(self, log: ProgramLog) -> subprocess.Popen[bytes]:
+    def _started(self, log: ProgramLog) -> tuple[subprocess.Popen[bytes], int]:
+        """The process, and a descriptor that is open as long as the process may run."""
         gate, opened = os.pipe()
         try:
             started = subprocess.Popen(  # noqa: S603 - the command of the test
@@ -127,10 +135,12 @@ class TestedProgram:
             self._process.pid = started.pid
             self.lives += 1
             os.write(opened, b"\n")
+        except BaseException:
+            os.close(opened)
+            raise
         finally:
             os.close(gate)
-            os.close(opened)
-        return started
+        return started, opened
 
 
 class ProgramCalls:
