@@ -9,6 +9,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, get_overloads
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -38,6 +39,7 @@ class Free(NamedTuple):
 def server() -> Iterator[Noxu]:
     with Noxu(manifests=[DEFINITION], users={"jane": ["readers"]}) as running:
         running.create(widget("a"))
+        urlopen(Request(f"{running.url}/api/v1/namespaces", headers={"User-Agent": "operator/v1"})).close()
         yield running
 
 
@@ -55,6 +57,7 @@ def guarded(resource: str = "widgets.example.com", **options: Any) -> Wrong:
 
 KIND = "no kind 'widgetz' is served; did you mean widgets.example.com?"
 NAMESPACE = 'namespace: no "defualt" exists or has existed; did you mean default?'
+CLIENT = 'client: no user agent begins with "oprator"; did you mean operator?'
 OPERATION = 'operations: "UPDAET" is none of CREATE, UPDATE, DELETE, CONNECT, *; did you mean UPDATE?'
 MOMENT = 'there is no moment "soon": it is a revision .*'
 NEVER = "there is no widgets.example.com {} at revision .*, nor has there been one"
@@ -157,6 +160,13 @@ PARAMETERS: dict[str, Checked | Free] = {
     "Noxu.requests(verb)": Checked(lambda noxu: noxu.requests(verb="updat"), 'verb: "updat" is none of get, list, .*; did you mean update?'),
     "Noxu.requests(subresource)": Checked(lambda noxu: noxu.requests("widgets", subresource="statsu"), 'subresource: "statsu" is none of scale, status; did you mean status?'),
     "Noxu.requests(user)": Checked(lambda noxu: noxu.requests(user="jnae"), 'user: no user "jnae" is known; did you mean jane?'),
+    "Noxu.report(client)": Checked(lambda noxu: noxu.report(client="oprator"), CLIENT),
+    "Noxu.report(since)": Checked(lambda noxu: noxu.report(since="soon"), "since: 'soon' is no duration such as 5m", ApiError),
+    "Noxu.rbac(client)": Checked(lambda noxu: noxu.rbac(client="oprator"), CLIENT),
+    "Noxu.rbac(user)": Checked(lambda noxu: noxu.rbac(user="jnae"), 'user: no user "jnae" is known; did you mean jane?'),
+    "Noxu.rbac(since)": Checked(lambda noxu: noxu.rbac(since="soon"), "since: 'soon' is no duration such as 5m", ApiError),
+    "Noxu.rbac(name)": OWN,
+    "Noxu.rbac(bind)": Free("a user may be one that does not exist yet"),
     "Noxu.user(name)": OWN,
     "Noxu.user(groups)": Checked(lambda noxu: noxu.user("eve", groups=["system:autenticated"]), 'groups: "system:autenticated" is no group of Kubernetes; did you mean system:authenticated?'),
     "Noxu.user(uid)": OWN,
