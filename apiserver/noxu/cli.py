@@ -30,7 +30,7 @@ SHARED: Final = {
     **dict.fromkeys(("copy", "check"), "noxu.commands.copy"),
     "restore": "noxu.commands.snapshot",
     **dict.fromkeys(("diff", "blame", "bisect"), "noxu.commands.past"),
-    "report": "noxu.commands.manners",
+    **dict.fromkeys(("report", "rbac"), "noxu.commands.manners"),
     **dict.fromkeys(("clock", "idle"), "noxu.commands.clock"),
     "envtest": "noxu.envtest.assets",
 }

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from noxu.features import Features, default_plugins
 
@@ -194,6 +195,7 @@ class Config:
     `disabled`: group versions of built-in kinds that clients cannot use.
     `merged_context`: the context to add to the user's own kubeconfig; "": none.
     `faults`: a plan of faults, see control.faults.plans; `latency`: by how much every answer is late, such as `5ms..20ms`.
+    `presets`, `fault_rules`: further faults; `fault_seed`: what their chance depends on, None: the seed of the plan.
     `record_requests`: record what clients ask from the start, see control.manners_calls.
     `clock`: how object time begins, see control.clock.parsed; "": as the system's. `deterministic`: the seed of a server
     whose objects repeat, see control.determinism.
@@ -237,6 +239,7 @@ class Config:
     authentication: Authentication = DEFAULT_AUTHENTICATION
     audit: Audit = Audit()
     log: LogConfig = LogConfig()
+    tracing_config_file: Path | None = None
     etcd: Etcd | None = None
     tls: TlsOptions | None = None
     external_hostname: str = ""
@@ -255,10 +258,17 @@ class Config:
     clock: str = ""
     faults: Path | None = None
     latency: str = ""
+    presets: tuple[str, ...] = ()
+    fault_rules: tuple[Mapping[str, Any], ...] = ()
+    fault_seed: int | None = None
     record_requests: bool = False
     deterministic: int | None = None
     history: float = COMPACT_EVERY
     initial: Path | None = None
+
+    @property
+    def begins_with_faults(self) -> bool:
+        return bool(self.faults or self.latency or self.presets or self.fault_rules)
 
 
 NOT_INSTALLED: Final = "0+unknown"

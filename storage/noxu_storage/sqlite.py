@@ -162,6 +162,8 @@ class SqliteStore:
 
     async def _state(self, key: Key, at: Revision) -> KeyValue | None:
         """The state at a published revision, from the file."""
+        if not key.is_encodable:
+            return None
         parameters = [*key, at]
         try:
             rows = await self._fetch(database.SELECT_STATE, parameters)

@@ -20,11 +20,19 @@ FIRST: Final[Revision] = 1  # the revision of an empty store; no event has it
 
 
 class Key(NamedTuple):
-    """Three texts, which may be empty. Lone surrogates cannot be encoded: writing them raises ValueError."""
+    """Three texts, which may be empty. Lone surrogates cannot be encoded: writing them raises ValueError, and no such key exists."""
 
     collection: str
     partition: str
     name: str
+
+    @property
+    def is_encodable(self) -> bool:
+        try:
+            "".join(self).encode()
+        except UnicodeEncodeError:
+            return False
+        return True
 
 
 class Prefix(NamedTuple):

@@ -21,6 +21,7 @@ from noxu.admission.chain import Chain
 from noxu.admission.plugins import DeferredMutating, DeferredValidating
 from noxu.admission.reviews import hooks_of
 from noxu.admission.webhooks import MutatingWebhooks
+from noxu.http.trace_context import TRACE_CONTEXT
 from noxu.testing.functions import Denied
 from noxu.testing.handle import Noxu
 from noxu.webhook.client import CallFailed
@@ -415,7 +416,7 @@ def test_a_request_in_every_detail(server: Server) -> None:
     assert after["object"]["metadata"] == _without_version(created["metadata"])
 
 
-@pytest.mark.parametrize("traceparent", ["", "00-1-2-01"])
+@pytest.mark.parametrize("traceparent", ["", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"])
 def test_the_trace_of_the_client_is_handed_on(server: Server, traceparent: str) -> None:
     server.watch("validating")
     [hook] = chain_of(server.noxu).local_validating
@@ -424,7 +425,8 @@ def test_the_trace_of_the_client_is_handed_on(server: Server, traceparent: str) 
     assert original is not None
 
     async def call(*arguments: Any, **options: Any) -> Any:
-        handed_on.append(options.pop("traceparent", ""))
+        context = TRACE_CONTEXT.get()
+        handed_on.append("" if context is None else context.traceparent)
         return await original(*arguments, **options)
 
     hook.caller = call

@@ -121,12 +121,15 @@ def test_without_the_extra_the_error_says_how_to_install_it(module: str, argumen
 
 
 def test_every_optional_package_is_of_an_extra_that_is_named() -> None:
-    """A module of the server that imports another package than the required ones is reached by `etcd_access` alone."""
+    """A module of the server that imports another package than the required ones is reached by `etcd_access` alone.
+
+    Those of the extra `otel` are reached by `noxu.process.tracing` alone.
+    """
     metadata = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     required = {_name(each) for each in metadata["dependencies"]}
     optional = {_name(each) for each in metadata["optional-dependencies"]["etcd"]}
     known = {"google": "protobuf", "grpc": "grpcio", "re2": "google-re2", "jwt": "pyjwt", "yaml": "pyyaml", "pytest": "pytest",
-             "prometheus_client": "prometheus-client", "yarl": "aiohttp", "multidict": "aiohttp", "jsonpointer": "jsonpatch"}  # fmt: skip
+             "prometheus_client": "prometheus-client", "yarl": "aiohttp", "multidict": "aiohttp", "jsonpointer": "jsonpatch", "opentelemetry": "opentelemetry-sdk"}  # fmt: skip
     found: dict[str, set[str]] = {}
     for folder in ("apiserver", "storage"):
         for path in (ROOT / folder).rglob("*.py"):
@@ -138,7 +141,8 @@ def test_every_optional_package_is_of_an_extra_that_is_named() -> None:
                 ):
                     found.setdefault(known.get(module, module), set()).add(path.name)
     others = {name: files for name, files in found.items() if name not in required}
-    assert set(others) <= {*optional, "pytest"}
+    assert set(others) <= {*optional, "opentelemetry-sdk", "pytest"}
+    assert others.get("opentelemetry-sdk", set()) <= {"span_export.py", "spans.py", "tracing.py"}
     assert {file for name in optional for file in others.get(name, ())} == {"channel.py", "client.py", "messages.py"}  # fmt: skip
 
 

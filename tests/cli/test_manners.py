@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+import yaml
 
 from noxu import Noxu, cli
 from noxu.config import Config
@@ -37,6 +38,25 @@ def test_the_formats(noxu: Noxu, run: Run) -> None:
     assert value["clients"][0]["habits"][0]["habit"] == "early_retries"
     assert "habit: early_retries" in run(f"report -o yaml --server {noxu.url}").out
     assert run(f"report -o html --server {noxu.url}").out.startswith("<!doctype html>")
+
+
+def test_the_least_roles(noxu: Noxu, run: Run) -> None:
+    ask(noxu.url, "/api/v1/configmaps")
+    ask(noxu.url, "/api/v1/namespaces/shop/secrets/a")
+    printed = run(f"rbac --client operator --bind system:serviceaccount:shop:op --server {noxu.url}")
+    assert (printed.status, printed.err) == (0, "")
+    roles = list(yaml.safe_load_all(printed.out))
+    assert [role["kind"] for role in roles] == ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"]
+    assert roles[2]["rules"][0]["resourceNames"] == ["a"]
+    listed = json.loads(run(f"rbac --user system:anonymous --any-name --name x -o json --server {noxu.url}").out)
+    assert (listed["kind"], [role["metadata"]["name"] for role in listed["items"]]) == ("List", ["x", "x"])
+    assert "resourceNames" not in str(listed)
+    ask(noxu.url, "/version")
+    assert "nonResourceURLs" not in run(f"rbac --client operator --server {noxu.url}").out
+    assert "nonResourceURLs" in run(f"rbac --client operator --discovery --since 1h --server {noxu.url}").out
+    nothing = run(f"rbac --client kubectl --server {noxu.url}")
+    assert (nothing.status, nothing.out) == (1, "")
+    assert "0 requests were recorded, and none of them needs a role" in nothing.err
 
 
 def test_what_is_refused(noxu: Noxu, run: Run) -> None:

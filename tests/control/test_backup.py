@@ -1,4 +1,4 @@
-"""A backup: one file with the state at one revision, whoever writes meanwhile, or an error and no file."""
+"""A backup: one file with the state at one revision, in spite of writes meanwhile, or an error and no file."""
 
 from __future__ import annotations
 

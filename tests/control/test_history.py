@@ -92,12 +92,16 @@ async def test_who_wrote_a_revision(
     expected: tuple[str, str],
 ) -> None:
     await remembered.send("POST", MAPS, {"metadata": {"name": "a"}})
-    more = {"Audit-Id": "id-1", "Traceparent": "00-1-2-01"}
+    more = {"Audit-Id": "id-1", "Traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
     await remembered.send(method, path, body, **headers, **more)
     author = await remembered.author()
     assert (author.verb, author.manager) == expected
     assert (author.user, author.agent) == ("alice", "test/1.0")
-    assert (author.request_id, author.traceparent, author.controller) == ("id-1", "00-1-2-01", "")
+    assert (author.request_id, author.traceparent, author.controller) == (
+        "id-1",
+        "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+        "",
+    )
 
 
 async def test_a_request_that_is_refused_or_changes_nothing_is_no_write(remembered: Remembered) -> None:

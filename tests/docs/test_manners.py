@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from noxu.api import codec
+from noxu.control.least_roles import least_rules, manifests, questions
 from noxu.control.manners.habits import HABITS
 from noxu.control.manners.observed import Observed
 from noxu.control.manners.report import report
@@ -38,3 +40,15 @@ def test_the_report_of_the_page() -> None:
 def test_the_table_has_all_habits_and_what_is_tolerated() -> None:
     rows = {name: int(number) for name, _, number in _ROW.findall(PAGE)}
     assert rows == {name: habit.tolerated for name, habit in HABITS.items()}
+
+
+def test_the_roles_of_the_page() -> None:
+    requests = [
+        *asked("0 list", "1 watch", namespace="", path="/apis/example.com/v1/widgets"),
+        *asked("2 patch a", "3 patch b", subresource="status"),
+        *asked("4 get operator", "5 update operator", resource="leases.coordination.k8s.io", namespace="shop"),
+    ]
+    roles = manifests(least_rules(questions(requests)), "operator")
+    text = "\n---\n".join(codec.to_yaml(role).decode().rstrip("\n") for role in roles)
+    [shown] = [block.text for block in blocks() if block.page == "docs/manners.md" and "noxu rbac" in block.text]
+    assert shown == f"$ noxu rbac --client operator/\n{text}\n"

@@ -196,3 +196,9 @@ def test_faulty_limits_are_refused(words: list[str], message: str) -> None:
 def test_without_priority_and_fairness_there_may_be_no_limits() -> None:
     words = ["--max-requests-inflight=0", "--max-mutating-requests-inflight=0", "--enable-priority-and-fairness=false"]
     assert configured(*words).requests == Requests(max_in_flight=0, max_mutating_in_flight=0)
+
+
+def test_faults_are_those_of_the_environment() -> None:
+    config = configured(NOXU_FAULTS="plan.yaml", NOXU_LATENCY="5ms..20ms")
+    assert (config.faults, config.latency) == (Path("plan.yaml"), "5ms..20ms")
+    assert not configured().begins_with_faults

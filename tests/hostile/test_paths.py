@@ -308,3 +308,29 @@ def test_a_path_of_the_wrong_scope_is_not_found_and_changes_nothing(
 def test_watches_of_the_wrong_scope_are_refused(target: Target, verb: str) -> None:
     assert send(target, f"{BASE}/namespaces/default/lakes?watch=1&timeoutSeconds=1", verb).status == 404
     assert send(target, f"{BASE}/watch/namespaces/default/lakes/a", verb).status == 404
+
+
+# -- the past: the same paths behind a moment
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
+    """As `target`, with SQLite, from which the past is read."""
+    loaded = [definition("drops", subresources=SUBRESOURCES), custom_resource("Drop", "a", {"replicas": 1})]
+    directory = tmp_path_factory.mktemp("past")
+    with Noxu(directory / "handle", loaded, data=directory / "data") as noxu:
+        yield Target(noxu.url)
+
+
+@pytest.mark.parametrize("path", [path for path in PATHS if path.startswith("/")])
+def test_a_path_means_the_same_in_the_past(target: Target, stored: Target, path: str) -> None:
+    for server in (target, stored):
+        now, then = send(server, path), send(server, f"/_noxu/at/now{path}")
+        assert (then.status, then.body) == (now.status, now.body)
+
+
+@pytest.mark.parametrize("query", [query for query in QUERIES if not query.startswith("watch")])
+def test_a_query_means_the_same_in_the_past(target: Target, stored: Target, query: str) -> None:
+    for server in (target, stored):
+        now, then = send(server, f"{DROPS}?{query}"), send(server, f"/_noxu/at/now{DROPS}?{query}")
+        assert (then.status, then.body) == (now.status, now.body)

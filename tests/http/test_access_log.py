@@ -34,6 +34,7 @@ def logged(**parts: Any) -> dict[str, Any]:
         info=SimpleNamespace(verb="list"),
         code=200,
         id="id-1",
+        traceparent="",
         received=1.0,
         answered=61.5,
     )
@@ -55,6 +56,11 @@ def test_a_request_for_no_resource_has_its_method() -> None:
 
 def test_a_client_that_left_has_code_0() -> None:
     assert logged(code=0)["code"] == 0
+
+
+def test_the_trace_of_a_client_is_logged() -> None:
+    assert "traceparent" not in logged()
+    assert logged(traceparent="00-…")["traceparent"] == "00-…"
 
 
 async def test_requests_that_are_refused_are_logged_too() -> None:

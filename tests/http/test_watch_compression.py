@@ -118,3 +118,21 @@ def test_the_review_of_the_own_user_has_a_time_and_nothing_of_what_was_sent(targ
         "POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", b'{"spec":{"namespace":"default"}}'
     )
     assert other.json["metadata"].get("creationTimestamp") is None
+
+
+FLUSHED = b"\x00\x00\xff\xff"
+"""The end of what a compressor flushes: an empty block (RFC 1951, 3.2.4)."""
+
+
+def test_each_member_has_its_data_before_it_ends(target: Target) -> None:
+    """Go's gzip.Reader returns data that comes with the end of a member only when the next member begins."""
+    rest, members = watched(target, ALL).body, 0
+    while rest:
+        member = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        text = member.decompress(rest)
+        packed, rest = rest[: len(rest) - len(member.unused_data)], member.unused_data
+        flushed = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        assert flushed.decompress(packed[: packed.rindex(FLUSHED) + len(FLUSHED)]) == text
+        assert not flushed.eof
+        members += 1
+    assert members > 1

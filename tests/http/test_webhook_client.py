@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from noxu.http import webhooks
+from noxu.http.trace_context import TRACE_CONTEXT, TraceContext
 from noxu.http.webhooks import WebhookClient
 from noxu.webhook.client import BadAnswer, CallFailed, Service, WebhookEndpoint, WebhookReply, describe
 from tests.optional import needs_program
@@ -123,7 +124,8 @@ async def test_a_thread_imports_aiohttps_client_for_the_first_call(
 async def test_the_trace_of_a_request_goes_on_in_the_webhook(client: WebhookClient, traceparent: str) -> None:
     seen: list[bytes] = []
     async with serving(answering(http(), seen)) as port:
-        await client(plain(port), b"{}", timeout=27, traceparent=traceparent)
+        TRACE_CONTEXT.set(TraceContext(traceparent) if traceparent else None)
+        await client(plain(port), b"{}", timeout=27)
     [sent] = seen
     assert (b"traceparent" in sent.lower()) == bool(traceparent)
     assert traceparent.encode() in sent

@@ -18,6 +18,7 @@ from noxu.config import Config, StartError
 from noxu.process import limits as process_limits
 from noxu.process.kubeconfig import place_of_kubeconfig
 from noxu.process.server import Server
+from noxu.process.supervision import NOT_EXECUTABLE, NotRunnable, check_command
 from noxu_storage import database
 
 resource = pytest.importorskip("resource", reason="platform: limits of processes")
@@ -111,3 +112,10 @@ def test_a_server_with_too_few_files_does_not_start(tmp_path: Path) -> None:
 
 def _too_few(limit: int) -> str:
     return f"this process may open {limit} files, and a server needs 32 and one for each client: raise the limit (ulimit -n)"
+
+
+def test_a_system_without_fork_runs_no_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "fork", raising=False)
+    with pytest.raises(NotRunnable, match="sh cannot be run: it needs fork") as caught:
+        check_command("sh")
+    assert caught.value.status == NOT_EXECUTABLE

@@ -278,6 +278,13 @@ async def test_a_get_at_an_old_revision_shows_the_state_at_that_revision(store: 
             assert await store.get(key, revision=revision) == then.get(key)
 
 
+@pytest.mark.parametrize("name", ["\udcff", "a\ud800"])
+async def test_a_key_that_cannot_be_encoded_does_not_exist(store: Store, name: str) -> None:
+    await written(store, (A, b"1"), (A, b"2"))
+    assert await store.get(thing(name)) is None
+    assert await store.get(thing(name), revision=2) is None
+
+
 async def test_a_list_without_a_revision_shows_the_newest_state(store: Store) -> None:
     events = await written(store, *HISTORY)
     page = await store.list(EVERYTHING, revision=0)

@@ -1,4 +1,4 @@
-"""`noxu.report()`: what real requests of clients look like in a report."""
+"""`noxu.report()`, `noxu.rbac()`: what real requests of clients look like in a report, and in roles that allow them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from noxu import ApiError, Noxu
+from noxu.control.manners import asking
 from noxu.control.manners.observed import has_written
+from noxu.http import recent_requests
 from noxu.testing.handle import MakeNoxu
 from tests.testing.widgets import DEFINITION, widget
 
@@ -137,15 +139,30 @@ def test_what_is_recorded_of_requests(noxu: Noxu, operator: Client) -> None:
     ):
         operator.send(*request)
     listed, put, post, get = noxu.requests(by_handle=False)
-    assert (listed.named, listed.version, listed.objects) == (
-        "a",
-        "v1",
-        len(noxu.list("configmaps", namespace="default")),
-    )
+    assert (listed.named, listed.version, listed.objects) == ("a", "v1", 0)  # so few are not counted
     assert (put.dry_run, put.is_unconditional, put.named) == (True, True, "a")
     assert (post.named, post.name, post.is_unconditional) == ("", "a", False)
     assert (get.code, has_written(get), has_written(put)) == (404, False, False)
     assert listed.at <= put.at <= post.at <= get.at
+
+
+def test_a_large_list(noxu: Noxu, operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recent_requests, "FEW", 2)
+    monkeypatch.setattr(asking, "LARGE", 2)
+    for name in ("a", "b"):
+        noxu.create({**config_map(), "metadata": {"name": name, "namespace": "kube-system"}})
+    noxu.create(config_map())
+    operator.send("GET", "/api/v1/namespaces/kube-public/configmaps")
+    operator.send("GET", "/api/v1/namespaces/kube-system/configmaps?limit=500")
+    operator.send("GET", "/api/v1/configmaps?resourceVersion=0")
+    assert noxu.report().habits == {}
+    operator.send("GET", "/api/v1/configmaps")
+    assert noxu.report().habits == {"unlimited_lists": 1}
+    assert [request.objects for request in noxu.requests("configmaps")] == [
+        len(noxu.list("configmaps", namespace="kube-public")),
+        len(noxu.list("configmaps", namespace="kube-system")),
+        *[len(noxu.list("configmaps"))] * 2,
+    ]
 
 
 def test_selected_clients_and_times(noxu: Noxu, operator: Client) -> None:
@@ -177,6 +194,62 @@ async def test_in_a_coroutine(noxu: Noxu) -> None:
 
 def test_a_page(noxu: Noxu) -> None:
     assert noxu.report().to_html().startswith("<!doctype html>")
+
+
+# -- the least roles ---------------------------------------------------------------------------------------------------
+
+
+def test_a_user_with_the_roles_may_do_the_same_and_nothing_else(
+    noxu: Noxu, operator: Client, make_noxu: MakeNoxu
+) -> None:
+    operator.send("POST", MAPS, config_map())
+    operator.send("GET", f"{MAPS}/a")
+    operator.send("GET", "/api/v1/configmaps")
+    operator.send("GET", "/apis")
+    roles = noxu.rbac(client="operator", bind="jane")
+    assert [(role["kind"], role["metadata"]["name"]) for role in roles] == [
+        ("ClusterRole", "operator"),
+        ("ClusterRoleBinding", "operator"),
+        ("Role", "operator"),
+        ("RoleBinding", "operator"),
+    ]
+    guarded = make_noxu(authorization_modes=["RBAC"])
+    for role in roles:
+        guarded.apply(role)
+    jane = guarded.user("jane")
+    jane.create(config_map())
+    jane.get("configmaps", "a", namespace="default")
+    jane.list("configmaps")
+    for refused in (
+        lambda: jane.get("configmaps", "b", namespace="default"),
+        lambda: jane.delete("configmaps", "a", namespace="default"),
+        lambda: jane.list("secrets"),
+    ):
+        with pytest.raises(ApiError) as error:
+            refused()
+        assert error.value.code == 403
+
+
+def test_what_roles_are_made_of(noxu: Noxu, operator: Client) -> None:
+    assert noxu.rbac() == []
+    noxu.get("namespaces", "default")
+    assert noxu.rbac() == []  # the test itself asked
+    operator.send("GET", f"{MAPS}/a")
+    [role] = noxu.rbac(name="mine", any_name=True)
+    assert role == {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "Role",
+        "metadata": {"name": "mine", "namespace": "default"},
+        "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}],
+    }
+    assert noxu.rbac(user="jane") == noxu.rbac(client="kubectl") == noxu.rbac(since="2100-01-01T00:00:00Z") == []
+    assert len(noxu.rbac(user="system:anonymous")) == 1
+    with pytest.raises(ApiError, match="name: 'a/b'"):
+        noxu.rbac(name="a/b")
+
+
+async def test_roles_in_a_coroutine(noxu: Noxu) -> None:
+    assert await noxu.rbac() == []
 
 
 # -- over HTTP ---------------------------------------------------------------------------------------------------------

@@ -769,3 +769,28 @@ def test_another_isolation_is_refused(project: pytest.Pytester) -> None:
     result.stderr.fnmatch_lines(
         "ERROR: noxu_isolation: rolback is neither of server and rollback; did you mean rollback?"
     )
+
+
+# -- faults -----------------------------------------------------------------------------------------------------------
+
+
+def test_all_servers_begin_with_the_faults_of_the_configuration(project: pytest.Pytester) -> None:
+    """And the report of a failed test says which rule has hit a request."""
+    project.makefile(
+        ".yaml", plan="rules: [{name: first, match: {verbs: [get], resource: configmaps}, nth: 1, error: 503}]"
+    )
+    test = """
+def test_it(noxu, make_noxu):
+    for server in (make_noxu(), noxu):
+        assert server.list("configmaps", namespace="default") is not None
+        server.get("configmaps", "a")
+"""
+    result = _report(project, test, "--noxu-faults=plan.yaml", "--noxu-latency=1ms")
+    result.stdout.fnmatch_lines(
+        ["503  GET */configmaps/a  (the test)  ServiceUnavailable: *  [[]hit by latency, first[]]"]
+    )
+
+
+def test_a_latency_that_is_none(project: pytest.Pytester) -> None:
+    result = project.runpytest("--noxu-latency=soon")
+    result.stderr.fnmatch_lines(["ERROR: noxu_latency: *soon*"])

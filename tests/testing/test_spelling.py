@@ -9,11 +9,13 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, get_overloads
+from urllib.request import Request, urlopen
 
 import pytest
 
 import noxu as package
 from noxu import ApiError, Noxu, UnknownKind
+from noxu.process.supervision import NotRunnable
 from tests.testing.widgets import DEFINITION, widget
 
 Wrong = Callable[[Noxu], object]
@@ -37,6 +39,7 @@ class Free(NamedTuple):
 def server() -> Iterator[Noxu]:
     with Noxu(manifests=[DEFINITION], users={"jane": ["readers"]}) as running:
         running.create(widget("a"))
+        urlopen(Request(f"{running.url}/api/v1/namespaces", headers={"User-Agent": "operator/v1"})).close()
         yield running
 
 
@@ -54,7 +57,10 @@ def guarded(resource: str = "widgets.example.com", **options: Any) -> Wrong:
 
 KIND = "no kind 'widgetz' is served; did you mean widgets.example.com?"
 NAMESPACE = 'namespace: no "defualt" exists or has existed; did you mean default?'
+CLIENT = 'client: no user agent begins with "oprator"; did you mean operator?'
 OPERATION = 'operations: "UPDAET" is none of CREATE, UPDATE, DELETE, CONNECT, *; did you mean UPDATE?'
+MOMENT = 'there is no moment "soon": it is a revision .*'
+NEVER = "there is no widgets.example.com {} at revision .*, nor has there been one"
 PATH = Free("a path: a file that does not exist is a LoadError, a directory is made")
 OWN = Free("the test's own name for something")
 OBJECT = Free("an object that does not exist is a NotFound, and none is what some tests are about")
@@ -64,6 +70,9 @@ CONTENT = Free("the content of an object, which the server checks")
 PARAMETERS: dict[str, Checked | Free] = {
     "Noxu(directory)": PATH,
     "Noxu(manifests)": PATH,
+    "Noxu(latency)": Checked(made(latency="soon"), "soon"),
+    "Noxu(faults)": Free("a file, which is read when the server starts"),
+    "Noxu(tracing_config_file)": Free("a file, which is read when the server starts"),
     "Noxu(history)": Checked(made(history="al"), "history: 'al' is no duration, such as 30m, and not all or off; did you mean all?"),
     "Noxu(data)": PATH,
     "Noxu(profile)": Checked(made(profile="envtets"), '"envtets" is not a profile: there are local, cluster, envtest; did you mean envtest?'),
@@ -125,12 +134,39 @@ PARAMETERS: dict[str, Checked | Free] = {
     "Noxu.log(name)": Free("an object that may be gone, or may come"),
     "Noxu.log(namespace)": Checked(lambda noxu: noxu.log("widgets", namespace="defualt"), NAMESPACE),
     "Noxu.log(since)": Checked(lambda noxu: noxu.log(since="soon"), "since: 'soon' is no revision, no duration such as 5m", ApiError),
+    "Noxu.at(moment)": Checked(lambda noxu: noxu.at("soon").get("widgets", "a"), MOMENT, ApiError),
+    "Noxu.diff(since)": Checked(lambda noxu: noxu.diff("soon"), MOMENT, ApiError),
+    "Noxu.diff(to)": Checked(lambda noxu: noxu.diff("-0s", "soon"), MOMENT, ApiError),
+    "Noxu.diff(what)": Checked(lambda noxu: noxu.diff("-0s", "now", "widgetz"), KIND, ApiError),
+    "Noxu.diff(name)": Free("an object that may be gone, or may come"),
+    "Noxu.diff(namespace)": Checked(lambda noxu: noxu.diff("-0s", "now", "widgets", namespace="defualt"), NAMESPACE),
+    "Noxu.blame(what)": Checked(lambda noxu: noxu.blame("widgetz", "a"), KIND, ApiError),
+    "Noxu.blame(name)": Checked(lambda noxu: noxu.blame("widgets", "b"), NEVER.format("default/b"), ApiError),
+    "Noxu.blame(namespace)": Checked(lambda noxu: noxu.blame("widgets", "a", namespace="defualt"), NEVER.format("defualt/a"), ApiError),
+    "Noxu.blame(at)": Checked(lambda noxu: noxu.blame("widgets", "a", at="soon"), MOMENT, ApiError),
+    "Noxu.bisect(what)": Checked(lambda noxu: noxu.bisect("widgetz", "a", "true"), KIND, ApiError),
+    "Noxu.bisect(name)": Checked(lambda noxu: noxu.bisect("widgets", "b", "true"), NEVER.format("default/b"), ApiError),
+    "Noxu.bisect(namespace)": Checked(lambda noxu: noxu.bisect("widgets", "a", "true", namespace="defualt"), NEVER.format("defualt/a"), ApiError),
+    "Noxu.bisect(condition)": Checked(lambda noxu: noxu.bisect("widgets", "a", "self.spec.siez > 3"), "no Widget has a field 'siez'; did you mean size?", ApiError),
+    "Noxu.bisect(at)": Checked(lambda noxu: noxu.bisect("widgets", "a", "true", at="soon"), MOMENT, ApiError),
+    "Noxu.idle(ignore)": Free("what is misspelt counts, so the wait is longer, and its error says what is busy"),
+    "Noxu.faults(plan)": Checked(lambda noxu: noxu.faults([{"match": {"verbs": ["updat"]}, "error": "Conflict"}]).__enter__(), "'updat' is none of get, list, .*; did you mean update?", ApiError),
+    "Noxu.tenant(manifests)": PATH,
+    "Noxu.tenant(name)": OWN,
+    "Noxu.tenant(snapshot)": Checked(lambda noxu: (noxu.snapshot("other"), noxu.tenant(snapshot="ohter").__enter__()), "there is no snapshot 'ohter': there are .*other; did you mean other?", ApiError),
     "Noxu.requests(what)": Checked(lambda noxu: noxu.requests("widgetz"), KIND, UnknownKind),
     "Noxu.requests(name)": OBJECT,
     "Noxu.requests(namespace)": Checked(lambda noxu: noxu.requests("widgets", namespace="defualt"), NAMESPACE),
     "Noxu.requests(verb)": Checked(lambda noxu: noxu.requests(verb="updat"), 'verb: "updat" is none of get, list, .*; did you mean update?'),
     "Noxu.requests(subresource)": Checked(lambda noxu: noxu.requests("widgets", subresource="statsu"), 'subresource: "statsu" is none of scale, status; did you mean status?'),
     "Noxu.requests(user)": Checked(lambda noxu: noxu.requests(user="jnae"), 'user: no user "jnae" is known; did you mean jane?'),
+    "Noxu.report(client)": Checked(lambda noxu: noxu.report(client="oprator"), CLIENT),
+    "Noxu.report(since)": Checked(lambda noxu: noxu.report(since="soon"), "since: 'soon' is no duration such as 5m", ApiError),
+    "Noxu.rbac(client)": Checked(lambda noxu: noxu.rbac(client="oprator"), CLIENT),
+    "Noxu.rbac(user)": Checked(lambda noxu: noxu.rbac(user="jnae"), 'user: no user "jnae" is known; did you mean jane?'),
+    "Noxu.rbac(since)": Checked(lambda noxu: noxu.rbac(since="soon"), "since: 'soon' is no duration such as 5m", ApiError),
+    "Noxu.rbac(name)": OWN,
+    "Noxu.rbac(bind)": Free("a user may be one that does not exist yet"),
     "Noxu.user(name)": OWN,
     "Noxu.user(groups)": Checked(lambda noxu: noxu.user("eve", groups=["system:autenticated"]), 'groups: "system:autenticated" is no group of Kubernetes; did you mean system:authenticated?'),
     "Noxu.user(uid)": OWN,
@@ -143,6 +179,9 @@ PARAMETERS: dict[str, Checked | Free] = {
     "Noxu.validating(version)": Checked(guarded(version="v2"), 'widgets.example.com: version: "v2" is none of v1, v1alpha1'),
     "Noxu.validating(name)": OWN,
     "Noxu.converting(definition)": Checked(lambda noxu: noxu.converting("widgetz.example.com"), "no definition 'widgetz.example.com' is served; did you mean widgets.example.com?; `later=True`", UnknownKind),
+    "Noxu.program(command)": Checked(lambda noxu: noxu.program(["nothing-of-that-name"]).__enter__(), "there is no command nothing-of-that-name in the PATH", NotRunnable),
+    "Noxu.program(log)": Free("a file that is made"),
+    "Noxu.program(environment)": Free("variables may have any names"),
     "Denied(message)": OWN,
     "Denied(reason)": Free("a webhook may refuse for any reason"),
     "ApiError(message)": Free("the server makes it"),
@@ -152,7 +191,7 @@ PARAMETERS: dict[str, Checked | Free] = {
 }  # fmt: skip
 """The arguments of `make_noxu` are those of `Noxu`, and a user has the verbs of the handle."""
 
-_TEXT = re.compile(r"\bstr\b|Literal|Object|Source|Condition|Patch|Profile|Users|Mapping\[str")
+_TEXT = re.compile(r"\bstr\b|Literal|Object|Source|Condition|Patch|Profile|Users|Mapping\[str|PastMoment|Plan")
 
 
 def functions() -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -199,11 +238,13 @@ def test_other_names_that_are_never_found(server: Noxu) -> None:
         (hooked(operations=["CONNECT"]), "operations: widgets.example.com has no CONNECT; it has CREATE, DELETE, UPDATE"),
         (hooked("widgets.example.com/status", operations=["CREATE"]), "has no CREATE; it has UPDATE"),
         (hooked("pods/exec"), "has no CREATE and no UPDATE; it has CONNECT"),
+        (lambda noxu: noxu.fault(resource="widgetz", error="Conflict").__enter__(), KIND),
+        (lambda noxu: noxu.fault(resource="widgets", error="Conflcit").__enter__(), "did you mean Conflict"),
         (lambda noxu: noxu.requests(code=4009), "no code of HTTP"),
         (lambda noxu: noxu.wait([], "Ready"), "no object in the list"),
         (lambda noxu: noxu.wait("pods", "a", "self.status.fase == 'Running'"), "no Pod has a field 'fase'; did you mean phase"),
     ):  # fmt: skip
-        with pytest.raises((ValueError, LookupError), match=re.escape(message)):
+        with pytest.raises((ValueError, LookupError, ApiError), match=re.escape(message)):
             call(server)
     for call in (
         lambda noxu: noxu.requests(code="409"),

@@ -18,6 +18,8 @@ from noxu import LoadError, Noxu, StartError
 from noxu.control import kept_templates
 from noxu.control import templates as control_templates
 from noxu.control.templates import Template
+from noxu.crd import validation
+from noxu.manifests import manifest_cache
 from noxu.testing import digests, sources, templates
 from noxu.testing.digests import digest_of
 from noxu.testing.sources import Source
@@ -274,6 +276,30 @@ def test_a_later_process_does_not_read_the_manifests_again(
             assert size(noxu.get("widgets", "a")) == 1
             assert noxu.get("widgets", "a")["metadata"]["uid"] != uid
     assert made == [0, 2]
+
+
+def test_of_many_files_only_those_that_have_changed_are_read_and_validated_again(
+    made: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(templates, "MIN_CACHED", 0)
+    work: list[str] = []
+    for module, name in ((manifest_cache, "split"), (validation, "_spec_errors")):
+        original = getattr(module, name)
+        monkeypatch.setattr(
+            module, name, lambda *args, _o=original, _n=name, **kw: [work.append(_n), _o(*args, **kw)][1]
+        )
+    (tmp_path / "crds").mkdir()
+    for n in range(3):
+        changed = DEFINITION.replace("example.com", f"n{n}.example.com")
+        write(tmp_path / "crds" / f"{n}.yaml", changed)
+    for version in (5, 6):
+        write(tmp_path / "crds" / "1.yaml", DEFINITION.replace("maximum: 5", f"maximum: {version}"))
+        work.clear()
+        with Noxu(manifests=[tmp_path / "crds"]) as noxu:
+            assert len(noxu.list("customresourcedefinitions")) == 3
+    assert sorted(work) == ["_spec_errors", "split"]
+    assert made == [0, 3, 3]
 
 
 def test_without_the_cache_nothing_is_kept(made: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -30,13 +30,12 @@ from noxu.api.names import qualified_name
 from noxu.apply.patch import MAX_COPIED
 from noxu.features import ADMISSION_GROUP
 from noxu.go.text import compact_json, quote
-from noxu.registry.authors import AUTHOR
 from noxu.registry.offload import offload
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
 from noxu.registry.trace import Note
 from noxu.values import Object, equal
-from noxu.webhook.client import BadAnswer, Caller, CallFailed, Unusable, WebhookReply
+from noxu.webhook.client import BadAnswer, Caller, CallFailed, Unusable
 
 _MAX_TIMEOUT: Final = 30  # seconds
 _EXEMPT: Final = frozenset(
@@ -121,11 +120,8 @@ async def _review(
         raise CallFailed(f"could not get REST client: {hook.client_error}")
     uid = request.draft.environment.identifiers.new_uid()
     body = await offload(request.draft.weight, _written, request, resource, uid, *objects, version)
-    call: Callable[..., Awaitable[WebhookReply]] = hook.caller or caller
-    if traceparent := AUTHOR.get().traceparent:  # the client's trace goes on in the webhook
-        call = partial(call, traceparent=traceparent)
     try:
-        reply = await call(hook.endpoint, body, timeout=min(hook.timeout, _left(request)))
+        reply = await (hook.caller or caller)(hook.endpoint, body, timeout=min(hook.timeout, _left(request)))
     except Unusable as error:
         raise CallFailed(f"could not get REST client: {error.text}") from None
     except CallFailed as error:

@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 
 from noxu.api.errors import aggregate
 from noxu.api.field import ROOT, FieldError, index, invalid, key
-from noxu.api.names import Labels, label_value, qualified_name, text_of, value_after
+from noxu.api.names import Labels, label_value, path_segment_name, qualified_name, text_of, value_after
 from noxu.expressions import expression
 from noxu.go.text import quote
 from noxu.values import MAX_INT64, MIN_INT64, Object
@@ -461,3 +461,17 @@ def _unescape(value: str) -> str:
         return match[1]
 
     return _escape.sub(unescaped, value)
+
+
+def selected_name(selector: str) -> str:
+    """The name of the only object that a field selector can match, "" if there may be others.
+
+    A list or watch of one object by its name is authorized like a request for it.
+    """
+    if "metadata.name" not in selector or len(selector) > MAX_LENGTH:  # which is refused later
+        return ""
+    try:
+        name = parse_fields(selector).exact("metadata.name") or ""
+    except ValueError:  # refused later
+        return ""
+    return "" if path_segment_name(name) else name

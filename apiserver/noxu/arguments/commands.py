@@ -37,6 +37,7 @@ COMMANDS: Final = {
     "clock": "set and advance the time of objects in a running server",
     "log": "list what was written to a running server, by whom, and why",
     "report": "report what the clients of a running server do badly, and what to change",
+    "rbac": "print the least roles for what the clients of a running server have asked",
     "diff": "compare what a running server had at two moments",
     "blame": "show who wrote each line of an object last",
     "bisect": "find when a condition on an object became true",
@@ -51,7 +52,7 @@ _MODULES: Final = {
     **dict.fromkeys(("validate", "explain-write", "lint", "skeleton"), "checks"),
     **dict.fromkeys(("migrate", "check", "copy", "snapshot", "export"), "stored"),
     **dict.fromkeys(("restore", "tenant", "user", "clock", "fault", "log", "idle"), "control"),
-    **dict.fromkeys(("report",), "manners"),
+    **dict.fromkeys(("report", "rbac"), "manners"),
     **dict.fromkeys(("diff", "blame", "bisect"), "past"),
     **dict.fromkeys(("envtest", "completion", "version", "help"), "commands"),
 }
@@ -189,6 +190,10 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
         ("noxu report", "every client of the server of your kubeconfig"),
         ("noxu report --client operator/ -o html > report.html", "a page about one of them"),
         ("noxu report --since 5m -o json", "for programs"),
+    ),
+    "rbac": (
+        ("noxu rbac --client operator/", "of the server of your kubeconfig"),
+        ("noxu rbac --bind system:serviceaccount:shop:operator", "with bindings to the account that runs it"),
     ),
     "diff": (
         ("noxu diff 5m", "everything that has changed in five minutes"),

@@ -7,6 +7,7 @@ from typing import Final
 
 from noxu.arguments import values
 
+ROLE_OUTPUTS: Final = ("yaml", "json")
 REPORT_OUTPUTS: Final = ("text", "json", "yaml", "html")
 
 # -- noxu report -------------------------------------------------------------------------------------------------------
@@ -25,6 +26,39 @@ def add_report(command: argparse.ArgumentParser) -> None:
 def complete_report(options: argparse.Namespace) -> None:
     """Raises ValueError."""
     values.check_control(options)
+
+
+# -- noxu rbac ---------------------------------------------------------------------------------------------------------
+
+
+def add_rbac(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Print the least ClusterRole and Roles that would have allowed what clients of a running server have asked. "
+        "Requests are recorded from the first use on, or from the start with noxu serve --record-requests."
+    )
+    _client(command)
+    command.add_argument("--user", metavar="NAME", help="only requests of this user (default: all)")
+    command.add_argument("--since", metavar="TIME", help="later requests only: a duration until now, or a time")
+    command.add_argument("--name", metavar="NAME", help="the name of the roles (default: that of the user agent)")
+    values.repeated(
+        command,
+        "--bind",
+        "USER",
+        "bind the roles to a user, or to a service account, system:serviceaccount:NAMESPACE:NAME",
+    )
+    command.add_argument(
+        "--any-name", action="store_true", help="do not limit rules to names that were always the same"
+    )
+    command.add_argument("--discovery", action="store_true", help="include discovery, which every user may read")
+    _output(command, ROLE_OUTPUTS)
+
+
+def complete_rbac(options: argparse.Namespace) -> None:
+    """Raises ValueError."""
+    values.check_control(options)
+
+
+# -- options of both ---------------------------------------------------------------------------------------------------
 
 
 def _client(command: argparse.ArgumentParser) -> None:

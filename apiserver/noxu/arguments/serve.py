@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from noxu.arguments import controllers, etcd, security, values
 from noxu.config import (
@@ -25,8 +27,12 @@ from noxu.config import (
     LogConfig,
     Requests,
 )
+from noxu.expressions import expression
 from noxu.process.listeners import parse as parse_place
+from noxu.process.program import ProgramRun
 from noxu.security import cors
+
+ALWAYS: Final = -1
 
 
 def add_serve(command: argparse.ArgumentParser) -> None:
@@ -191,6 +197,13 @@ def _time(command: argparse.ArgumentParser) -> None:
 def _faults(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("faults", "Break it on purpose: see docs/faults.md.")
     group.add_argument("--faults", type=Path, metavar="FILE", help="a plan of faults to start with")
+    values.repeated(group, "--preset", "NAME", "the faults of a class of bugs, such as conflicts")
+    group.add_argument(
+        "--fault-seed",
+        type=int,
+        metavar="NUMBER",
+        help="what their chance depends on (default: that of the plan, or 0)",
+    )
     group.add_argument(
         "--latency", default="", metavar="DURATION", help="let every answer be late, such as 5ms or 5ms..20ms"
     )
@@ -269,6 +282,60 @@ def add_run(command: argparse.ArgumentParser) -> None:
         metavar="SERVER",
         help="the URL or the kubeconfig of a running server: the command has a tenant of it",
     )
+    group = command.add_argument_group(
+        "program under test",
+        "With one of these, the command has a process group of its own, of which nothing outlives it.",
+    )
+    group.add_argument(
+        "--kill-after",
+        type=_kill_after,
+        metavar="WHEN",
+        help="kill the command (SIGKILL) once: a duration after its start, such as 5s, or after a write that it has committed and "
+        "before the answer: '3 writes'",
+    )
+    group.add_argument(
+        "--restart",
+        nargs="?",
+        type=values.count,
+        const=ALWAYS,
+        metavar="N",
+        help="start the command again when it has ended or was killed: always, or with --restart=N at most N times",
+    )
+    group.add_argument(
+        "--log-file",
+        type=Path,
+        metavar="FILE",
+        help="append the output of the command, and a line for each start, kill and exit",
+    )
+
+
+_WRITES: Final = expression(r"(?P<number>[1-9][0-9]{0,8}) ?writes?")
+
+
+def _kill_after(text: str) -> float | int:
+    """Seconds (float), or a number of writes (int)."""
+    if match := _WRITES.fullmatch(text):
+        return int(match["number"])
+    with contextlib.suppress(argparse.ArgumentTypeError):
+        if duration := values.seconds(text):
+            return duration
+    raise values.refused("must be a duration, such as 5s, or a number of writes, such as '3 writes'")
+
+
+def _program(options: argparse.Namespace) -> ProgramRun | None:
+    """How the command runs, if it is a program under test."""
+    if (options.kill_after, options.restart, options.log_file) == (None, None, None):
+        return None
+    seconds = options.kill_after if isinstance(options.kill_after, float) else 0.0
+    return ProgramRun(seconds, None if options.restart == ALWAYS else options.restart or 0, options.log_file)
+
+
+def _killing_rules(options: argparse.Namespace) -> tuple[Mapping[str, Any], ...]:
+    """The fault that kills the command after so many writes."""
+    if not isinstance(options.kill_after, int):
+        return ()
+    match = {"verbs": ["write"]}
+    return ({"name": "kill-after", "match": match, "nth": options.kill_after, "process": {"kill": "after"}},)
 
 
 def complete_run(options: argparse.Namespace) -> None:
@@ -276,16 +343,38 @@ def complete_run(options: argparse.Namespace) -> None:
     if not options.passed_on:
         raise ValueError("a command is missing; it stands after --, as in: noxu run config/crd -- pytest")
     options.memory = options.data is None
+    options.program = _program(options)
+    if options.server and isinstance(options.kill_after, int):
+        raise ValueError("--kill-after: writes are counted by a server of the command, and not for --server")
     if options.server:
         _check_tenant(options)
     complete_serve(options)
     level = logging.DEBUG if options.verbose else logging.WARNING
-    # when the command has ended, nobody waits for an answer
-    options.config = replace(options.config, log=replace(options.config.log, level=level), stop_within=0.0)
+    options.config = replace(
+        options.config,
+        log=replace(options.config.log, level=level),
+        stop_within=0.0,  # when the command has ended, no client waits for an answer
+        fault_rules=_killing_rules(options),
+    )
 
 
 _OF_TENANTS: Final = frozenset(
-    {"server", "files", "kustomizations", "keep_going", "no_cache", "kubeconfig", "verbose", "quiet", "memory"}
+    {
+        "kill_after",
+        "restart",
+        "log_file",
+        "program",
+        "passed_on",
+        "server",
+        "files",
+        "kustomizations",
+        "keep_going",
+        "no_cache",
+        "kubeconfig",
+        "verbose",
+        "quiet",
+        "memory",
+    }
 )
 """The options that `noxu run --server` takes."""
 
@@ -340,6 +429,7 @@ def complete_serve(options: argparse.Namespace) -> None:
         authentication=security.authentication(options),
         audit=security.audit(options),
         log=_own_log(options),
+        tracing_config_file=options.tracing_config_file,
         etcd=etcd.etcd(options),
         tls=security.tls(options),
         external_hostname=options.external_hostname,
@@ -354,6 +444,8 @@ def complete_serve(options: argparse.Namespace) -> None:
         clock=options.clock,
         faults=options.faults,
         latency=options.latency,
+        presets=tuple(options.preset),
+        fault_seed=options.fault_seed,
         record_requests=options.record_requests,
         deterministic=options.deterministic,
     )
@@ -432,6 +524,12 @@ def _log(command: argparse.ArgumentParser) -> None:
     options = command.add_argument_group("log", "The server's own log, on stderr: see docs/logs.md.")
     options.add_argument("--log", choices=("text", "json"), default="text", help="its format (default: %(default)s)")
     options.add_argument("--log-requests", action="store_true", help="write a line for each request")
+    options.add_argument(
+        "--tracing-config-file",
+        type=Path,
+        metavar="FILE",
+        help="send spans of requests to an OpenTelemetry collector, as this TracingConfiguration says: see docs/tracing.md",
+    )
     levels = options.add_mutually_exclusive_group()
     levels.add_argument("--verbose", action="store_true", help="log more, such as why credentials are refused")
     levels.add_argument("--quiet", action="store_true", help="log warnings and errors only")

@@ -23,10 +23,11 @@ from noxu.files import write_whole
 from noxu.manifests import documents, loading, served_files
 from noxu.process.limits import sentence
 from noxu.process.signals import STOPPING
+from noxu.process.supervision import Supervised
 from noxu.values import Object
 
 
-def keep(options: argparse.Namespace, say: Callable[[Object], object]) -> int:
+def keep(options: argparse.Namespace, say: Callable[[Object], object], _command: Supervised) -> int:
     """Hold a tenant until SIGTERM, and say which variables the command has. Exit status 1: there is none."""
     try:
         wanted = {"hold": True, "manifests": _manifests(options.config)}

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import argparse
     from pathlib import Path
 
+    from noxu.control.running import Control
     from noxu.crd.known_definitions import KnownDefinitions
     from noxu.manifests.documents import Document
     from noxu.manifests.manifest_cache import Cache
@@ -42,9 +43,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def serve(
-    options: argparse.Namespace, out: Callable[[str], object], ready: Callable[[str, Path], object] | None = None
+    options: argparse.Namespace,
+    out: Callable[[str], object],
+    ready: Callable[[str, Path], object] | None = None,
+    made: Callable[[Control], object] | None = None,
 ) -> int:
-    """As `run`; `out` and `ready` are those of `process.running.run`."""
+    """As `run`; `out`, `ready` and `made` are those of `process.running.run`."""
     if options.own_process:
         lazy_client.install()
     from noxu.process import running  # afterwards: it imports aiohttp
@@ -55,12 +59,13 @@ def serve(
         # The server is kept until the end, see the module.
         _stopped = running.run(
             options.config,
-            out,
+            out=out,
             around=partial(_loaded, options, cache, definitions),
             compiling=partial(_shown, options, "start", "definitions"),
             read=None if cache is None else cache.reader,
             definitions=definitions,
             ready=ready,
+            made=made,
         )
     except StartError as error:
         head = coloured("noxu:", "red", shown=shown_on(sys.stderr))

@@ -53,7 +53,7 @@ def state(clock: Clock) -> Object:
     shown: Object = {
         "mode": current.mode,
         "now": format_time(current.now),
-        "offset": round(current.offset, 6),
+        "offset": round(current.offset, 3) + 0.0,  # no -0.0
         "speed": current.speed,
         "sleepers": current.sleepers,
     }

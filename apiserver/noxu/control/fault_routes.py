@@ -22,9 +22,10 @@ from noxu.control.arguments import INTEGER, OBJECTS, Argument
 from noxu.control.calls import ControlCall, ControlRoute, Created
 from noxu.control.fault_triggers import TriggerWatcher, mutate
 from noxu.control.faults import plans, rules
-from noxu.control.faults.armed import Armed
+from noxu.control.faults.armed import Armed, Asked
 from noxu.control.faults.rules import Rule
 from noxu.control.faults.store import FaultyWrites
+from noxu.control.programs import Programs
 from noxu.control.running import Control
 from noxu.features import meant
 from noxu.registry import kind_names
@@ -34,6 +35,10 @@ from noxu_storage.types import Key
 
 PATH: Final = "/_noxu/faults"
 DEFAULT_LIMIT: Final = 500
+NO_PROGRAM: Final = (
+    "only a program that Noxu has started is killed and paused, and there is none: start it with "
+    "`noxu run --restart -- COMMAND`, or --restart=0 to run it once"
+)
 
 
 class Faults:
@@ -125,6 +130,8 @@ class Faults:
         assert rule.trigger is not None
         if not rule.trigger.after and rule.effect.kind != "mutate":
             self._arm(rule)  # before the writer of the change is answered
+            if rule.scope == "act":
+                self._strike(rule, resource, key)
             return
         task = asyncio.ensure_future(self._act(rule, resource, key))
         self._acting.add(task)
@@ -144,11 +151,20 @@ class Faults:
         if all(waiting.name != rule.name for waiting in self.armed.waiting):
             return
         self._arm(rule)
+        if rule.effect.kind == "process" and rule.scope == "act":
+            self._strike(rule, resource, key)
         if rule.effect.kind == "mutate":
             with Contained(f"the fault {rule.name}"):
                 self.armed.note(
                     rule, await mutate(server.plane, rule.effect.parameters, resource, key), server.clock.now()
                 )
+
+    def _strike(self, rule: Rule, resource: Resource, key: Key) -> None:
+        """Kill, pause or resume the programs, because of a change of an object."""
+        server, wanted = self._control.server, rule.effect.parameters
+        self._control.part(Programs).strike(wanted["what"], wanted["seconds"])
+        named = str(resource.group_resource), "", key.partition.removesuffix("/"), key.name
+        self.armed.note(rule, Asked("", *named, "", "", ""), server.clock.now())
 
     def _parsed(self, values: Sequence[Json], names: Sequence[str]) -> list[Rule]:
         """The rules, whose resources have their full names. Raises ApiError."""
@@ -162,6 +178,8 @@ class Faults:
             if trigger is not None:
                 resource = self._named(trigger.resource, f"{path}.trigger.{trigger.happening}")
                 trigger = trigger._replace(resource=resource)
+            if rule.effect.kind == "process" and not self._control.part(Programs):
+                raise _refused(NO_PROGRAM, f"{path}.process")
             if rule.effect.parameters.get("resource"):
                 self._named(rule.effect.parameters["resource"], f"{path}.{rule.effect.kind}.resource")
             parsed.append(rule._replace(match=match, trigger=trigger))
@@ -172,8 +190,7 @@ class Faults:
         try:
             return str(kind_names.find(self._control.server.plane.served_resources.current, resource).group_resource)
         except LookupError as error:
-            causes = [{"reason": "FieldValueInvalid", "message": str(error), "field": path}]
-            raise ApiError(422, f"the faults are invalid: {path}: {error}", "Invalid", {"causes": causes}) from None
+            raise _refused(str(error), path) from None
 
     def _switch(self) -> None:
         """Have the filter and the wrapper of the store while rules need them."""
@@ -181,10 +198,17 @@ class Faults:
         self._watch_triggers()
         self._begin_restarts()
         server.retention.shown = self.armed.oldest_shown()
-        server.interventions.hit_requests(self.armed or None)
+        server.interventions.hit_requests(self.armed or None, self._control.part(Programs))
         self._wait_for_views()
+        if not any(rule.effect.kind == "process" for rule in self.armed.rules):
+            self._control.part(Programs).resume_paused()
         needs_store = any(rule.effect.kind == "store" for rule in self.armed.rules)
         server.plane.persistence.writes = FaultyWrites(server.plane.store) if needs_store else server.plane.store
+
+
+def _refused(why: str, path: str) -> ApiError:
+    causes = [{"reason": "FieldValueInvalid", "message": why, "field": path}]
+    return ApiError(422, f"the faults are invalid: {path}: {why}", "Invalid", {"causes": causes})
 
 
 def begin(control: Control) -> None:
@@ -193,14 +217,17 @@ def begin(control: Control) -> None:
     try:
         text = config.faults.read_text("utf-8") if config.faults else "{}"
         plan = plans.read(text)
-        rules_ = [plans.latency(config.latency), *plan.rules] if config.latency else plan.rules
-        control.part(Faults).replace(rules_, plan.seed)
+        late = [plans.latency(config.latency)] if config.latency else []
+        rules_ = [*late, *plans.preset_rules([*config.presets]), *plan.rules, *config.fault_rules]
+        control.part(Faults).replace(rules_, plan.seed if config.fault_seed is None else config.fault_seed)
     except (OSError, UnicodeDecodeError) as error:
         raise StartError(
             f"--faults {config.faults} cannot be read: {getattr(error, 'strerror', '') or error}"
         ) from None
     except ApiError as error:
         option = f"--faults {config.faults}" if config.faults else f"--latency {config.latency}"
+        if config.presets and not config.faults:
+            option = f"--preset {' --preset '.join(config.presets)}"
         raise StartError(f"{option}: {error.message}") from None
 
 

@@ -1,4 +1,4 @@
-"""When a server is idle: nothing is under way, everybody has heard of everything, and nobody has asked for anything for a while.
+"""When a server is idle: nothing is under way, each client has what it watches, and no client has asked for anything for a while.
 
     {"quiet": 0.1, "seconds": 0.32, "requests": 14}        what the wait has taken, and what was asked meanwhile
 
@@ -9,7 +9,7 @@ is silent, but for the renewal of its Lease and for Events, which are ignored by
 - every watch has sent the newest event of what it selects, and its client has taken it: on Linux the kernel knows of unsent and
   unacknowledged bytes, elsewhere only the quiet time says so,
 - no controller of this server has a key to reconcile,
-- for `quiet` seconds all of this was so, and nobody has asked for anything.
+- for `quiet` seconds all of this was so, and no client has asked for anything.
 
 A client that polls is never quiet, and a controller that computes for longer than the quiet time looks idle. Views that are
 held by a fault do not count: their clients have seen what they may see.
@@ -90,9 +90,9 @@ ROUTES: Final = (
         "GET",
         "/_noxu/idle",
         _idle,
-        "Answer when nothing is under way, and nobody has asked for anything for a while.",
+        "Answer when nothing is under way, and no client has asked for anything for a while.",
         query={
-            "quiet": Argument(DURATION, "for how long nobody asks for anything", QUIET),
+            "quiet": Argument(DURATION, "for how long no client asks for anything", QUIET),
             "timeout": Argument(DURATION, "after which time to give up, with 504", WITHIN),
             "ignore": Argument(TEXTS, "resources that do not count", IGNORED),
         },

@@ -1,4 +1,4 @@
-"""The manners of the clients of a running server: `GET /_noxu/report`.
+"""The manners of the clients of a running server, `GET /_noxu/report`, and the least roles for them, `GET /_noxu/rbac`.
 
 The requests of a server are recorded from the first call on, or from its start with `noxu serve --record-requests`; those of a
 test always are. What they have written is known from the history of the server (`control.history`) and its log, in which only
@@ -14,10 +14,12 @@ from datetime import UTC, datetime
 from typing import Final
 
 from noxu.api import errors
-from noxu.control.arguments import TEXT, Argument, duration, one_of, time
+from noxu.api.names import path_segment_name
+from noxu.control.arguments import BOOLEAN, TEXT, TEXTS, Argument, duration, one_of, time
 from noxu.control.calls import ControlCall, ControlRoute, Download
 from noxu.control.changed_paths import changed_paths
-from noxu.control.manners.observed import ObjectId, Observed, ObservedWrite, Writer
+from noxu.control.least_roles import least_rules, manifests, name_of, questions, refused
+from noxu.control.manners.observed import ObjectId, Observed, ObservedWrite, WriteAuthor
 from noxu.control.manners.page import as_page
 from noxu.control.manners.report import report
 from noxu.control.manners.writing import TURNS
@@ -37,10 +39,13 @@ MIN_WRITES: Final = TURNS + 1
 """Objects with fewer writes are not compared, unless a PUT without a resourceVersion is among these."""
 
 
-async def observe(server: Running, *, client: str = "", after: float = 0.0) -> tuple[Observed, RequestRecord]:
-    """What a report is made of. `client`: only requests of user agents that begin so. `after`: only later ones. Raises StoreError."""
+async def observe(
+    server: Running, *, client: str = "", since: float = 0.0, after: int = 0
+) -> tuple[Observed, RequestRecord]:
+    """What a report is made of. `client`: only requests of user agents that begin so. `since`: only later ones; `after`: only
+    those after the one with this number. Raises StoreError."""
     record = server.interventions.requests()
-    requests = [request for request in record.since() if request.at >= after]
+    requests = [request for request in record.since(after) if request.at >= since]
     if client:
         requests = [request for request in requests if is_of(request, client)]
     if server.history is None:
@@ -95,33 +100,41 @@ async def _changed(event: Event) -> tuple[str, ...]:
     return tuple(await offload(len(before) + len(after), lambda: changed_paths(decoded(before), decoded(after))))
 
 
-def _writer(author: Author) -> Writer:
-    return Writer(author.agent, author.user, author.manager, author.controller)
+def _writer(author: Author) -> WriteAuthor:
+    return WriteAuthor(author.agent, author.user, author.manager, author.controller)
 
 
 # -- the call ----------------------------------------------------------------------------------------------------------
 
 
-async def report_of(server: Running, *, client: str = "", since: str = "") -> Object:
-    """The report about a server. `since`: requests after a time, or within a duration until now. Raises ApiError, StoreError."""
-    observed, record = await observe(server, client=client, after=_after(since))
-    return report(observed, record.began, _notes(server, record))
+async def report_of(server: Running, *, client: str = "", since: str = "", after: int = 0) -> Object:
+    """The report about a server. `since`: requests after a time, or within a duration until now; `after`: after that number.
+
+    Raises ApiError, StoreError.
+    """
+    observed, record = await observe(server, client=client, since=_time_of(since), after=after)
+    return await offload(len(observed.requests) * _PER_REQUEST, report, observed, record.began, _notes(server, record))
 
 
 def _notes(server: Running, record: RequestRecord) -> list[str]:
     """What is left out, and how it is had."""
+    notes = _kept(record)
+    if server.history is None:
+        notes.append("what was written is not known: the server runs with --history off")
+    return notes
+
+
+def _kept(record: RequestRecord) -> list[str]:
     notes = []
     if not record.last:
         began = datetime.fromtimestamp(record.began, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         notes.append(f"requests are recorded since {began}; noxu serve --record-requests records them from the start")
     if record.last > record.limit:
         notes.append(f"the newest {record.limit} of {record.last} requests are kept")
-    if server.history is None:
-        notes.append("what was written is not known: the server runs with --history off")
     return notes
 
 
-def _after(since: str) -> float:
+def _time_of(since: str) -> float:
     """The time of `since`, in seconds since 1970. Raises ApiError."""
     if not since:
         return 0.0
@@ -133,6 +146,56 @@ def _after(since: str) -> float:
         raise errors.bad_request(
             f"since: {since!r} is no duration such as 5m, and no time such as 2030-01-01T00:00:00Z"
         ) from None
+
+
+async def roles_of(
+    server: Running,
+    *,
+    client: str = "",
+    user: str = "",
+    since: str = "",
+    name: str = "",
+    bind: Sequence[str] = (),
+    names: bool = True,
+    discovery: bool = False,
+) -> Object:
+    """The least roles for what clients have asked: `items`, the number of `requests`, `notes`. Raises ApiError.
+
+    `bind`: users and service accounts for whom there are bindings. `names` False: no rule is for one name only.
+    """
+    record, after = server.interventions.requests(), _time_of(since)
+    requests = [
+        request
+        for request in record.since()
+        if request.at >= after and not request.by_handle and is_of(request, client) and user in ("", request.user)
+    ]
+    if name and (wrong := path_segment_name(name)):
+        raise errors.bad_request(f"name: {name!r} {', '.join(wrong)}")
+    return await offload(len(requests) * _PER_REQUEST, _roles, requests, name, bind, names, discovery, _kept(record))
+
+
+_PER_REQUEST: Final = 100
+"""The weight of a recorded request, in bytes of an object: both take some microseconds."""
+
+
+def _roles(
+    requests: Sequence[RecordedRequest],
+    name: str,
+    bind: Sequence[str],
+    names: bool,
+    discovery: bool,
+    notes: Sequence[str],
+) -> Object:
+    asked = questions(requests, discovery=discovery)
+    named = name or name_of(request.user_agent for request in requests)
+    roles = manifests(least_rules(asked, names=names), named, bind)
+    if wrong := refused(roles, asked):
+        raise AssertionError(f"the roles refuse {wrong[0]}")  # a bug, of which the log says more
+    return {"items": roles, "requests": len(requests), "notes": [*notes]}
+
+
+async def _rbac(call: ControlCall) -> Object:
+    return await roles_of(call.control.server, **call.query)
 
 
 async def _report(call: ControlCall) -> Object | Download:
@@ -147,6 +210,20 @@ _SELECTING: Final = {
     "since": Argument(TEXT, "later requests only: a duration until now, or a time", ""),
 }
 ROUTES: Final = (
+    ControlRoute(
+        "GET",
+        "/_noxu/rbac",
+        _rbac,
+        "Make the least roles for what clients have asked.",
+        query={
+            **_SELECTING,
+            "user": Argument(TEXT, "requests of this user only; none: of all users", ""),
+            "name": Argument(TEXT, "the name of the roles; none: that of the user agent", ""),
+            "bind": Argument(TEXTS, "users and service accounts that the roles are bound to", ()),
+            "names": Argument(BOOLEAN, "limit a rule to a name that was always the same", True),
+            "discovery": Argument(BOOLEAN, "include what every user may get", False),
+        },
+    ),
     ControlRoute(
         "GET",
         "/_noxu/report",

@@ -43,13 +43,13 @@ async def blame(call: ControlCall) -> Object:
     past, store = await _object(call), call.plane.store
     found = await object_states.existing(past, store)
     blamed = Blame(await offload(past.resource.size, type_of, past.resource))
-    told: dict[Revision, Object] = {}
+    managers: dict[Revision, Object] = {}
     before: Object | None = None
 
     def add(states: list[ObjectState]) -> None:
         nonlocal before
         for revision, value in states:
-            told[revision] = writers.manager_of(before, value)
+            managers[revision] = writers.manager_of(before, value)
             before = value
             blamed.add(revision, value if call.query["managedFields"] else _without_owners(value))
 
@@ -64,7 +64,7 @@ async def blame(call: ControlCall) -> Object:
         "complete": found.is_complete,
         "lines": lines,
         "writes": [
-            await writers.writer(history, revision, told[revision])
+            await writers.writer(history, revision, managers[revision])
             for revision in sorted({line["revision"] for line in lines})
         ],
     }
@@ -92,7 +92,7 @@ async def bisect(call: ControlCall) -> Object:
     past, store, condition = await _object(call), call.plane.store, call.query["condition"]
     met = await offload(LOOP_LIMIT + 1, _condition, condition, past.resource)
     found = await object_states.existing(past, store)
-    told: dict[Revision, Object] = {}
+    managers: dict[Revision, Object] = {}
     before: Object | None = None
     async with object_states.looking_back():
         async for states in object_states.states(past, store, found.revisions):
@@ -101,7 +101,7 @@ async def bisect(call: ControlCall) -> Object:
             changed = {change.revision for change in met.changes[seen:]}
             for revision, value in states:
                 if revision in changed:
-                    told[revision] = writers.manager_of(before, value)
+                    managers[revision] = writers.manager_of(before, value)
                 before = value
     history = call.control.server.history
     return {
@@ -114,7 +114,7 @@ async def bisect(call: ControlCall) -> Object:
             {
                 "met": change.is_met,
                 **({"why": change.why} if change.why else {}),
-                **await writers.writer(history, change.revision, told[change.revision]),
+                **await writers.writer(history, change.revision, managers[change.revision]),
             }
             for change in met.changes
         ],

@@ -10,7 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
+from urllib.parse import parse_qsl
+
+from noxu.api.selectors import selected_name
+
+MAX_TARGET: Final = 1000  # characters of a path with its query; what is longer is cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +50,10 @@ class RecordedRequest:
     """When it arrived: seconds since 1970, whatever the clock of the server shows."""
     version: str = field(default="", repr=False)
     """Of the API: `v1`."""
-    named: str = field(default="", repr=False)
-    """The name that authorization sees: that of the path, or the only one that a field selector selects."""
     retry_after: int = field(default=0, repr=False)
     """Seconds that the answer asked to wait."""
     objects: int = field(default=0, repr=False)
-    """How many objects there were to list, whatever was selected."""
+    """How many objects there were to list, whatever was selected; 0: a few hundred at most."""
     dry_run: bool = field(default=False, repr=False)
     is_unconditional: bool = field(default=False, repr=False)
     """A PUT without a resourceVersion, which replaces whatever is there."""
@@ -58,6 +61,18 @@ class RecordedRequest:
     """The fields that no schema knows, as warnings name them."""
     deprecation: str = field(default="", repr=False)
     """The warning that the version is deprecated."""
+    traceparent: str = field(default="", repr=False)
+    """The header with which the client has said what trace the request belongs to, if it was valid."""
+
+    @property
+    def named(self) -> str:
+        """The name that authorization sees: that of the path, or the only one that a field selector selects; "" for none."""
+        if self.verb == "create" and not self.subresource:  # its name is in its body
+            return ""
+        path, _, query = self.path.partition("?")
+        if self.name or self.verb not in ("list", "watch") or "/watch/" in path or len(self.path) >= MAX_TARGET:
+            return self.name
+        return selected_name(dict(parse_qsl(query)).get("fieldSelector", ""))
 
     def __str__(self) -> str:
         why = f"  {self.reason}: {self.message}" if self.message else ""

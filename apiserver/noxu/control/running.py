@@ -55,7 +55,27 @@ class Activity(Protocol):
         ...
 
 
-class Interventions(Protocol):
+class ProgramUnderTest(Protocol):
+    """A program under test. `pid` is 0 while it does not run; it leads a process group."""
+
+    @property
+    def pid(self) -> int: ...
+
+    def send(self, number: int) -> None:
+        """Send a signal to its group; nothing happens if it does not run."""
+
+
+class ProgramsUnderTest(Protocol):
+    """Those of a server: `noxu.control.programs`."""
+
+    def asking(self, peer: object, local: object) -> ProgramUnderTest | None:
+        """The program whose connection has these addresses; None: another client's."""
+
+    def strike(self, what: str, seconds: float = 0.0, program: ProgramUnderTest | None = None) -> None:
+        """kill, pause or resume a program."""
+
+
+class Intervening(Protocol):
     """What is done to the requests of a server besides answering them: `noxu.http.interventions`."""
 
     def await_turn(self, turn: Callable[[], Awaitable[None] | None]) -> None:
@@ -70,8 +90,8 @@ class Interventions(Protocol):
     def end_watches(self) -> None:
         """End all watches now, as a server does that restarts."""
 
-    def hit_requests(self, armed: Armed | None) -> None:
-        """Let the rules of faults hit requests from now on; None: there are none."""
+    def hit_requests(self, armed: Armed | None, programs: ProgramsUnderTest) -> None:
+        """Let the rules of faults hit requests from now on, and the programs; None: there are none."""
 
 
 class Running(Protocol):
@@ -97,7 +117,7 @@ class Running(Protocol):
     """None: the server keeps none."""
 
     @property
-    def interventions(self) -> Interventions:
+    def interventions(self) -> Intervening:
         """Those in its requests."""
 
     @property

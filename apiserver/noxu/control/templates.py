@@ -2,7 +2,7 @@
 
 A template is a control plane that has loaded the manifests, has become idle, and has ended. A server that begins with it
 shares all that: the stored bytes, the entries of the cache, the definitions with what is compiled for them. Nothing is
-parsed, validated or written again; and whoever changes something first takes a copy of it:
+parsed, validated or written again; and a server that changes something takes a copy of it first:
 
     store        a dict of each collection, with its first write            noxu_storage.memory.Base
     cache        likewise, the entries and their keys                       registry.cache.Collection.continued

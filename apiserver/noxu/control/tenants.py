@@ -18,6 +18,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from noxu.api import errors
@@ -173,7 +174,7 @@ class Tenants:
         if self._control.is_closed:  # meanwhile
             raise _unavailable("the server stops")
         self._check_limit()
-        # nothing is awaited since the checks: whoever comes next finds the name taken
+        # nothing is awaited since the checks: the next call finds the name taken
         tenant = self._tenants[name] = Tenant(name, wanted, SYSTEM_CLOCK.now())
         started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         living = self._live(tenant, beginning, started)
@@ -274,12 +275,14 @@ class Tenants:
         if kept is None or kept.documents is not given:
             # put there before anything is awaited, so that there is one for all who ask at the same time
             kept = self._templates[bool(given)] = _KeptTemplate(given, asyncio.ensure_future(self._make(config, given)))
-        try:
-            return await asyncio.shield(kept.making)  # a client that is gone does not end it for the others
-        except Exception:
-            if self._templates.get(bool(given)) is kept:
-                del self._templates[bool(given)]  # so the next call tries again
-            raise
+            kept.making.add_done_callback(partial(self._made, kept))
+        return await asyncio.shield(kept.making)  # a client that is gone does not end it for the others
+
+    def _made(self, kept: _KeptTemplate, making: asyncio.Future[Template]) -> None:
+        """A template is made, or has failed: then the next call tries again."""
+        has_failed = making.cancelled() or making.exception() is not None
+        if has_failed and self._templates.get(bool(kept.documents)) is kept:
+            del self._templates[bool(kept.documents)]
 
     async def _make(self, config: Config, given: Sequence[Document]) -> Template:
         """Raises StartError."""
@@ -290,7 +293,7 @@ class Tenants:
     async def _live(self, tenant: Tenant, beginning: TenantBeginning, started: asyncio.Future[None]) -> None:
         """The life of a tenant. `started` is done when it runs, or has failed to start."""
         life = contextlib.AsyncExitStack()
-        with Contained(f"the tenant {tenant.name}"):
+        with Contained(f"the tenant {tenant.name}") as contained:
             try:
                 async with self._starts:
                     server = await life.enter_async_context(self._control.server.tenant(*beginning))
@@ -302,13 +305,11 @@ class Tenants:
             except StartError as error:
                 if not started.done():
                     started.set_exception(_refused(error))
-            except Exception as bug:
-                if not started.done():
-                    started.set_exception(bug)  # the call is answered so, and it is logged here
-                raise
             finally:
                 async with self._stops:  # not together with starts, which may take long
                     await life.aclose()
+        if contained.error is not None and not started.done():
+            started.set_exception(contained.error)  # which is logged
 
     def _gone(self, tenant: Tenant, started: asyncio.Future[None]) -> None:
         """The last step: from here on the name is free."""

@@ -37,8 +37,8 @@ def manager_of(before: Object | None, value: Object) -> Object:
     if not changed:
         return {}
     newest = max(changed, key=lambda entry: str(entry.get("time") or ""))
-    told: Iterable[tuple[str, Json]] = (("time", newest.get("time")), ("manager", newest.get("manager")))
-    return {name: text for name, text in told if text}
+    facts: Iterable[tuple[str, Json]] = (("time", newest.get("time")), ("manager", newest.get("manager")))
+    return {name: text for name, text in facts if text}
 
 
 def _entries(value: Object) -> list[Object]:

@@ -121,6 +121,7 @@ def configure(
         tls=_tls(arguments),
         authentication=_authentication(arguments),
         audit=_audit(arguments),
+        tracing_config_file=_path(arguments, "tracing-config-file"),
         authorization_modes=modes,
         external_hostname=arguments.last("external-hostname"),
         advertise_address=_advertised(arguments),
@@ -129,6 +130,8 @@ def configure(
         services=_services(arguments),
         node_ports=_node_ports(arguments),
         stop_within=STOP_WITHIN,
+        faults=Path(environment["NOXU_FAULTS"]) if environment.get("NOXU_FAULTS") else None,
+        latency=environment.get("NOXU_LATENCY", ""),
     )
     return ConfiguredServer(config, [*unavailable, *unknown, *absent])
 

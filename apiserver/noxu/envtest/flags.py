@@ -95,6 +95,7 @@ HONOURED: Final[dict[str, Flag]] = {
     "tls-min-version": Flag("string", "VersionTLS12 or VersionTLS13"),
     "tls-private-key-file": Flag("string", "the key of --tls-cert-file"),
     "tls-sni-cert-key": Flag("stringArray", "a certificate for some names, as CERT,KEY or CERT,KEY:NAME,..."),
+    "tracing-config-file": Flag("string", "a TracingConfiguration: where spans are sent, over OTLP/HTTP"),
     "token-auth-file": Flag("string", "tokens and their users, as CSV"),
 }
 
@@ -125,8 +126,7 @@ _IGNORED: Final[dict[Kind, str]] = {
         log-file-max-size log-json-info-buffer-size log-text-info-buffer-size logging-format peer-advertise-ip
         peer-advertise-port peer-ca-file proxy-client-cert-file proxy-client-key-file
         show-hidden-metrics-for-version stderrthreshold storage-backend
-        strict-transport-security-directives tracing-config-file
-        vmodule""",
+        strict-transport-security-directives vmodule""",
     "strings": """
         allow-metric-labels allow-metric-labels-manifest disabled-metrics emulated-version etcd-servers-overrides
         kubelet-preferred-address-types min-compatibility-version tls-cipher-suites tls-curve-preferences

@@ -5,7 +5,8 @@ server starts are answered as soon as it is ready, instead of trying again later
 are written: the objects into the data directory of etcd, a certificate into --cert-dir if it has none, audit logs.
 
 Command lines are fixed by test tools, so settings for which kube-apiserver has no flags are in the environment:
-NOXU_PROFILE and NOXU_CONTROLLERS, as `--profile` and `--controllers` of `noxu serve`, and NOXU_LOG, a file for the log.
+NOXU_PROFILE and NOXU_CONTROLLERS, as `--profile` and `--controllers` of `noxu serve`, NOXU_FAULTS and NOXU_LATENCY, as
+`--faults` and `--latency`, and NOXU_LOG, a file for the log.
 The server stops with the process that has started it, unless NOXU_EXIT_WITH_PARENT is false: a test that is killed
 leaves nothing behind.
 """
@@ -120,4 +121,7 @@ def _start_error(text: str, config: Config, arguments: Arguments) -> str:
     if config.data is not None and str(config.data) in text and _IN_USE in text:
         prefix = arguments.last("etcd-prefix", data_directory.DEFAULT_PREFIX)
         return f"another kube-apiserver uses this etcd with --etcd-prefix={prefix}: only one can, so give each a prefix of its own"
+    for option, variable in (("--faults ", "NOXU_FAULTS="), ("--latency ", "NOXU_LATENCY=")):
+        if text.startswith(option):
+            return variable + text.removeprefix(option)
     return text

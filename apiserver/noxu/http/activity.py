@@ -16,9 +16,11 @@ from noxu.http.connection import Connection
 from noxu.http.exchange import Exchange
 from noxu.http.filters import RequestFilter
 
-if sys.platform == "linux":
+try:
     import fcntl
     import termios
+except ImportError:  # Windows
+    pass
 
 if TYPE_CHECKING:
     from noxu.http.app import App

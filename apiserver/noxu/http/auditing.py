@@ -27,6 +27,8 @@ from noxu.security.audit_policy import NO_USER
 from noxu.values import Json, Object
 
 MAX_RECORDED_LIST: Final = 16 * 1024 * 1024  # bytes of an answer in chunks; longer ones have no responseObject
+_TRACEPARENT: Final = "noxu.dev/traceparent"
+"""The annotation with the trace that a request belongs to. Upstream's audit log does not have it."""
 _STATUS: Final = b'{"kind":"Status"'
 _LONGEST_STATUS: Final = 64 * 1024  # bytes of an answer that may be a Status without being an error
 
@@ -42,7 +44,8 @@ def sink(log: AuditLog) -> Sink:
             record = exchange.record = begin(log, exchange, NO_USER)  # refused before its user was known
             if record is not None:
                 record.status = _status_of(exchange.error)
-                record.started(exchange.code, exchange.now(), {})
+                traced = {} if exchange.trace_context is None else {_TRACEPARENT: exchange.traceparent}
+                record.started(exchange.code, exchange.now(), traced)
 
     return end
 
@@ -73,7 +76,10 @@ def _complete(exchange: Exchange, record: Record) -> None:
 def _annotations(exchange: Exchange, record: Record) -> Object:
     deprecated = exchange.is_routed and bool(exchange.resource.deprecation_text)
     level, admission = record.recording.level, exchange.outcome.audit_annotations
-    return annotations_of(level, exchange.decision, admission, deprecated=deprecated)
+    annotations = annotations_of(level, exchange.decision, admission, deprecated=deprecated)
+    if exchange.trace_context is not None:
+        annotations[_TRACEPARENT] = exchange.traceparent
+    return annotations
 
 
 def _status_of(error: ApiError | None) -> Object | None:

@@ -39,7 +39,8 @@ async def answer(exchange: Exchange, control: Control) -> Answer | None:
     query = arguments.from_query(exchange.query, route.query, path)
     body = await exchange.offload(arguments.from_body, await exchange.read_body(), route.body, path)
     user, agent = exchange.client
-    AUTHOR.set(Author(user=user, agent=agent, request_id=exchange.id, arrived=exchange.received))  # of what it writes
+    # of what it writes
+    AUTHOR.set(Author("", "", user, agent, "", exchange.id, exchange.traceparent, "", exchange.received))
     result = await route.answer(ControlCall(values, query, body, exchange.user, control))
     if isinstance(result, Held):
         await _hold(exchange, result, control)

@@ -40,8 +40,8 @@ from noxu.http.request import (
     first,
     integer,
     read_body,
-    selected_name,
 )
+from noxu.http.trace_context import TraceContext
 from noxu.registry.access import ANONYMOUS, AccessAttributes, Authorize, Decision, User, allow_everything
 from noxu.registry.authors import AUTHOR, MAX_READS, MAX_SELECTOR, MAX_TEXT, Author, ClientId, Journal, WatchScope
 from noxu.registry.deletion import CORRUPT_TOO, DeleteBody, dry_run_errors
@@ -123,6 +123,8 @@ class Exchange:
     """The moment of the past that it reads, see `Target`."""
     stream_faults: StreamFaults | None = None
     """What hits the stream of a watch."""
+    trace_context: TraceContext | None = None
+    """The trace that it belongs to, if its client has said so."""
     query: Query = dataclasses.field(default_factory=dict)
     host: str = ""
     """The client's name for this server, with a port if there is one: the Host header, or that of an absolute URL."""
@@ -352,12 +354,17 @@ class Exchange:
             *client,
             manager,
             self.id,
-            self.request.headers.get("Traceparent", "")[:MAX_TEXT],
+            self.traceparent,
             "",
             self.received,
             () if watches is None else watches.scopes,
             () if watches is None else tuple([stream.after for stream in watches.streams]),
         )
+
+    @property
+    def traceparent(self) -> str:
+        """The header that the client has sent, "" if it has sent none that is valid."""
+        return "" if self.trace_context is None else self.trace_context.traceparent
 
     @property
     def client(self) -> ClientId:
@@ -391,7 +398,7 @@ def attributes_of(exchange: Exchange) -> AccessAttributes:
     if exchange.query and info.verb in _OF_COLLECTIONS:
         fields, labels = first(exchange.query, "fieldSelector"), first(exchange.query, "labelSelector")
         if not name and not info.watching and info.verb != "deletecollection":
-            name = selected_name(fields)  # so that RBAC may grant it by the name
+            name = selectors.selected_name(fields)  # so that RBAC may grant it by the name
     return AccessAttributes(
         exchange.user,
         info.verb,

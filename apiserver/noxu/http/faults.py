@@ -13,9 +13,10 @@ from typing import Final
 from noxu.api.errors import ApiError
 from noxu.clock import Clock
 from noxu.control.faults import streams
-from noxu.control.faults.armed import Armed, Asked, Hit, chance
+from noxu.control.faults.armed import Armed, Asked, Hit
 from noxu.control.faults.store import STORE_FAULT
 from noxu.control.faults.streams import StreamFaults
+from noxu.control.running import ProgramsUnderTest, ProgramUnderTest
 from noxu.http.exchange import Exchange
 from noxu.http.filters import RequestFilter
 from noxu.http.request import first
@@ -26,8 +27,9 @@ from noxu_storage.types import FIRST, Revision
 class InjectFaults(RequestFilter):
     """Let the rules hit requests for resources; those below /_noxu/ and for documents are never hit."""
 
-    def __init__(self, armed: Armed, clock: Clock) -> None:
+    def __init__(self, armed: Armed, clock: Clock, programs: ProgramsUnderTest) -> None:
         self.armed = armed
+        self._programs = programs
         self._clock = clock
         self._hanging: set[asyncio.Future[None]] = set()
 
@@ -44,6 +46,10 @@ class InjectFaults(RequestFilter):
                 return self._wait_for(exchange, asked, int(wanted))
             exchange.moment = str(shown)
         hits = self.armed.hits(asked, now)
+        if (
+            self.armed.has_rules(asked, "program") and self._program(exchange) is not None
+        ):  # the lookup costs a millisecond
+            hits += self.armed.hits(asked, now, "program")
         return self._strike(exchange, hits) if hits else None
 
     def _shown(self, asked: Asked) -> Revision:
@@ -72,6 +78,13 @@ class InjectFaults(RequestFilter):
         for hit in hits:
             await _STRIKES[hit.rule.effect.kind](self, exchange, hit)
 
+    def _program(self, exchange: Exchange) -> ProgramUnderTest | None:
+        """The program that has sent the request."""
+        connection = exchange.request.connection
+        # a Unix socket has no addresses, and a connection that is lost no transport
+        local = None if connection.transport is None else connection.transport.get_extra_info("sockname")
+        return self._programs.asking(connection.peername, local)
+
     # -- effects
 
     async def error(self, exchange: Exchange, hit: Hit) -> None:
@@ -87,9 +100,7 @@ class InjectFaults(RequestFilter):
         )
 
     async def delay(self, exchange: Exchange, hit: Hit) -> None:
-        shortest, longest = hit.rule.effect.parameters["min"], hit.rule.effect.parameters["max"]
-        at = chance(self.armed.seed, f"{hit.rule.name}/delay", hit.number)
-        await asyncio.sleep(shortest + (longest - shortest) * at)
+        await asyncio.sleep(self.armed.delay(hit))
 
     async def hang(self, exchange: Exchange, hit: Hit) -> None:
         hanging = asyncio.get_running_loop().create_future()
@@ -111,6 +122,22 @@ class InjectFaults(RequestFilter):
     async def restart(self, exchange: Exchange, hit: Hit) -> None:
         _break(exchange)
         raise ConnectionResetError("a fault was injected: restart")
+
+    async def process(self, exchange: Exchange, hit: Hit) -> None:
+        wanted, program = hit.rule.effect.parameters, self._program(exchange)
+        if wanted["when"] == "after":
+
+            def kill(exchange: Exchange) -> None:  # the write is committed, and the answer is not sent yet
+                self._programs.strike("kill", 0.0, program)
+                _break(exchange)
+
+            exchange.leaving.append(kill)
+            return
+        # what is stopped has its answer waiting in the socket, as of a process that the kernel does not run
+        self._programs.strike(wanted["what"], wanted["seconds"], program)
+        if wanted["what"] == "kill":
+            _break(exchange)
+            raise ConnectionResetError("a fault was injected: the program is killed")
 
     async def stale(self, exchange: Exchange, hit: Hit) -> None:
         wanted = hit.rule.effect.parameters
@@ -148,10 +175,12 @@ def _break(exchange: Exchange) -> None:
 
 _STRIKES: Final[Mapping[str, Callable[[InjectFaults, Exchange, Hit], Awaitable[None]]]] = {
     "error": InjectFaults.error,
+    "lease": InjectFaults.error,
     "delay": InjectFaults.delay,
     "hang": InjectFaults.hang,
     "reset": InjectFaults.reset,
     "store": InjectFaults.store,
     "stale": InjectFaults.stale,
     "restart": InjectFaults.restart,
+    "process": InjectFaults.process,
 }

@@ -47,6 +47,7 @@ from noxu.http.answer import Answer, Answered
 from noxu.http.clients import Unsent
 from noxu.http.exchange import Exchange, InFlightLimit, attributes_of
 from noxu.http.request import first, head_error, parse_target, request_timeout
+from noxu.http.trace_context import TRACE_CONTEXT, TRACEPARENT, received
 from noxu.http.traces import HEADER, Traces, is_requested
 from noxu.observability.health import ENDPOINTS
 from noxu.registry import access
@@ -83,6 +84,8 @@ class ParseTarget(RequestFilter):
 
     def enter(self, exchange: Exchange) -> None:
         request = exchange.request
+        if TRACEPARENT in request.headers:
+            join_trace(exchange)
         refused = head_error(request)
         if refused is not None:
             request.version = HttpVersion11  # of the answer, like Go's, whatever version the request has
@@ -421,6 +424,21 @@ def chain(
         Tracing(traces),
         *last,
     )
+
+
+# -- what a client traces ---------------------------------------------------------------------------------------------
+
+
+def join_trace(exchange: Exchange) -> None:
+    """Let the request, and what it causes, belong to the trace that its client says."""
+    exchange.trace_context = context = received(exchange.request.headers)
+    if context is not None:
+        TRACE_CONTEXT.set(context)  # in the context of this task, which answers further requests
+        exchange.leaving.append(_leave_trace)
+
+
+def _leave_trace(exchange: Exchange) -> None:  # noqa: ARG001
+    TRACE_CONTEXT.set(None)
 
 
 # -- host and origin --------------------------------------------------------------------------------------------------

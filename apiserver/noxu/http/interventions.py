@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING
 from noxu.clock import Clock
 from noxu.control.faults.armed import Armed
 from noxu.control.faults.streams import StreamFaults
+from noxu.control.faults.webhooks import WebhookFaults
+from noxu.control.running import ProgramsUnderTest
 from noxu.http.activity import ClientActivity
 from noxu.http.exchange import Exchange
 from noxu.http.faults import InjectFaults
 from noxu.http.filters import AwaitTurn, RequestFilter
 from noxu.http.recent_requests import RecentRequests
+from noxu.http.webhooks import WebhookClient
+from noxu.webhook.client import Caller
 
 if TYPE_CHECKING:
     from noxu.http.http_server import HttpServer
@@ -25,11 +29,12 @@ if TYPE_CHECKING:
 class Interventions:
     """Those of one server."""
 
-    def __init__(self, server: Callable[[], HttpServer], clock: Clock) -> None:
+    def __init__(self, server: Callable[[], HttpServer], clock: Clock, webhooks: Caller) -> None:
         self.last: list[RequestFilter] = []
         """Filters that are entered after all others."""
         self._server = server
         self._clock = clock
+        self._webhooks = webhooks
         self._faults: InjectFaults | None = None
         self._activity: ClientActivity | None = None
         self._requests: RecentRequests | None = None
@@ -57,16 +62,20 @@ class Interventions:
                 app.observe(self._requests)
         return self._requests
 
-    def hit_requests(self, armed: Armed | None) -> None:
+    def hit_requests(self, armed: Armed | None, programs: ProgramsUnderTest) -> None:
         """Let the rules of faults hit requests and open watches from now on; None: there are none."""
         before, self._faults = self._faults, None
         if before is not None:
             self.last.remove(before)
         if armed is not None:
-            self._faults = before if before is not None and before.armed is armed else InjectFaults(armed, self._clock)
-            self.last.append(self._faults)
+            is_same = before is not None and before.armed is armed
+            self._faults = faults = (is_same and before) or InjectFaults(armed, self._clock, programs)
+            self.last.append(faults)
         if before is not None and before is not self._faults:
             before.release()
+        if isinstance(self._webhooks, WebhookClient):
+            hits = armed is not None and any(rule.scope == "webhook" for rule in armed.rules)
+            self._webhooks.intercept = WebhookFaults(armed, self._clock.now) if armed is not None and hits else None
         self._change()
 
     def _change(self) -> None:

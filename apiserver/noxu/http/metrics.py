@@ -455,7 +455,14 @@ def access_log(writer: LineWriter, format_: str, now: Callable[[], float] = time
         seconds = exchange.answered - exchange.received
         request, verb = exchange.request, exchange.info.verb
         about = Request(
-            now(), exchange.user.name, verb or request.method, request.raw_path, exchange.code, seconds, exchange.id
+            now(),
+            exchange.user.name,
+            verb or request.method,
+            request.raw_path,
+            exchange.code,
+            seconds,
+            exchange.id,
+            exchange.traceparent,
         )
         line = line_of(about)
         writer.put(line, len(line))  # the thread of the log writes it

@@ -16,8 +16,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Final
 
-from noxu.control.recorded_requests import RecordedRequest
-from noxu.http.exchange import Exchange, attributes_of
+from noxu.control.recorded_requests import MAX_TARGET, RecordedRequest
+from noxu.http.exchange import Exchange
 from noxu.http.filters import RequestFilter
 from noxu.registry import explain
 from noxu.registry.draft import Outcome
@@ -26,7 +26,8 @@ from noxu.registry.trace import Note
 
 MAX_REQUESTS: Final = 10_000  # the newest are kept
 MAX_EXPLAINED: Final = 100  # refused writes whose draft is kept, which has the object
-MAX_TARGET: Final = 1000  # characters
+FEW: Final = 500
+"""Objects that are not counted: a list of them is a small one."""
 MAX_UNKNOWN: Final = 10  # unknown fields of a request
 
 hook_errors: ContextVar[list[Exception] | None] = ContextVar("hook_errors", default=None)
@@ -111,13 +112,13 @@ class RecentRequests(RequestFilter):
             exchange.id,
             self._epoch + exchange.received,
             info.version,
-            attributes_of(exchange).name if info.verb in _SELECTING else info.name,
             0 if error is None else error.retry_after or 0,
             _objects(exchange) if info.verb == "list" and error is None else 0,
             is_write and bool(exchange.query.get("dryRun")),
             info.verb == "update" and not sent.get("resourceVersion"),
             tuple(outcome.unknown[:MAX_UNKNOWN]) if is_write and outcome else (),
             exchange.resource.deprecation_text if exchange.is_routed else "",
+            "" if exchange.trace_context is None else exchange.trace_context.traceparent,
         )
 
     def since(self, number: int = 0) -> list[RecordedRequest]:
@@ -139,13 +140,14 @@ class RecentRequests(RequestFilter):
         return self._causes.pop(request_id, None)
 
 
-_SELECTING: Final = frozenset({"list", "watch"})
 _WRITES: Final = frozenset({"create", "update", "patch"})
 
 
 def _objects(exchange: Exchange) -> int:
-    """How many objects there are where a list looks; 0: that is not known."""
+    """How many objects there are where a list looks; 0: at most FEW, or that is not known."""
     if exchange.moment or not exchange.is_routed:
         return 0
-    collection = exchange.backend.reader.loaded(exchange.resource)
-    return 0 if collection is None else collection.count(exchange.scope().partition)
+    collection = exchange.backend.reader.cache.collections.get(exchange.resource.collection)
+    if collection is None or len(collection.keys) <= FEW:
+        return 0
+    return collection.count(exchange.scope().partition)

@@ -24,8 +24,6 @@ from multidict import CIMultiDictProxy
 
 from noxu.api.codec import MAX_BODY
 from noxu.api.errors import ApiError, bad_request, timeout, too_large
-from noxu.api.names import path_segment_name
-from noxu.api.selectors import MAX_LENGTH, parse_fields
 from noxu.expressions import expression
 from noxu.go.text import parse_int, quote
 from noxu.go.time import SECOND, parse_duration
@@ -331,20 +329,6 @@ def resource_info(method: str, path: str, *, watch: bool = False) -> RequestInfo
 def is_long_running(info: RequestInfo) -> bool:
     """Whether a request may last as long as its client likes (kube-apiserver's BasicLongRunningRequestCheck)."""
     return info.verb == "watch" or info.subresource in _LONG_SUBRESOURCES
-
-
-def selected_name(selector: str) -> str:
-    """The name of the only object that a field selector can match, "" if there may be others.
-
-    A list or watch of one object by its name is authorized like a request for it.
-    """
-    if "metadata.name" not in selector or len(selector) > MAX_LENGTH:  # which is refused later
-        return ""
-    try:
-        name = parse_fields(selector).exact("metadata.name") or ""
-    except ValueError:  # refused later
-        return ""
-    return "" if path_segment_name(name) else name
 
 
 def check_namespace(namespace: str) -> None:

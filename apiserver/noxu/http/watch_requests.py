@@ -219,11 +219,14 @@ class _ChunkedPipe(_UnframedPipe):
 class _GzipPipe(_ChunkedPipe):
     """The client's end of a compressed watch: what is sent at once is a member of its own (RFC 1952, 2.2), as upstream's.
 
-    So no state is kept for a connection, and streams with the same view share what was compressed.
+    So no state is kept for a connection, and streams with the same view share what was compressed. The data of a member is
+    flushed before the member ends: Go's reader, which gets data together with the end, waits for the next member first.
     """
 
     def framed(self, events: Sequence[bytes]) -> Sequence[bytes]:
-        return super().framed((zlib.compress(b"".join(events), level=1, wbits=_GZIP),))
+        packer = zlib.compressobj(1, zlib.DEFLATED, _GZIP)
+        data = packer.compress(b"".join(events)) + packer.flush(zlib.Z_SYNC_FLUSH)
+        return super().framed((data + packer.flush(),))
 
 
 # -- limits ------------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The HTTP client for webhooks: the only place where the server opens connections.
+"""The HTTP client for webhooks: the only place where the server opens connections that its clients can choose.
 
 It follows no redirects (a webhook could lead the server to hosts that only it can reach: CVE-2020-8561, CVE-2022-3172),
 uses no proxy, keeps no cookies, limits the size of an answer, and one deadline covers the connection, TLS and the whole
@@ -20,7 +20,7 @@ import socket
 import ssl
 import weakref
 import zlib
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from http import HTTPStatus
@@ -33,6 +33,7 @@ from noxu.api.names import is_loopback
 from noxu.go import url as go_url
 from noxu.go import x509
 from noxu.go.text import quote
+from noxu.http.trace_context import TRACE_CONTEXT
 from noxu.registry.offload import imported
 from noxu.webhook import certificates
 from noxu.webhook.client import (
@@ -56,6 +57,10 @@ _HEADERS: Final = {
 }
 
 
+Intercept = Callable[[WebhookEndpoint, bytes, int], Awaitable[WebhookReply | None]]
+"""The endpoint, the review, the seconds that the call may take. None: the webhook is called. Raises CallFailed."""
+
+
 class WebhookClient:
     """The server's `Caller`. Connections are opened on demand and reused; `close` closes them.
 
@@ -64,6 +69,8 @@ class WebhookClient:
 
     def __init__(self, services: Mapping[Service, str] | None = None) -> None:
         self._services = services or {}
+        self.intercept: Intercept | None = None
+        """Asked before each call; what it returns is the answer. Faults stand here."""
         self._session: aiohttp.ClientSession | None = None
         self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
 
@@ -90,16 +97,17 @@ class WebhookClient:
         timeout: int,  # noqa: ASYNC109 - sent to the webhook, too
         user_agent: str = USER_AGENT,
         limit: int = MAX_ANSWER,
-        traceparent: str = "",
     ) -> WebhookReply:
         """POST a review. Raises CallFailed."""
+        if self.intercept is not None and (reply := await self.intercept(endpoint, body, timeout)) is not None:
+            return reply
         if self._session is None:
             await imported("aiohttp.client")
         try:
             url, name, context = self._target(endpoint)
             headers = {**_HEADERS, "User-Agent": user_agent, "Host": URL(endpoint.url).raw_authority}
-            if traceparent:
-                headers["Traceparent"] = traceparent
+            if (trace := TRACE_CONTEXT.get()) is not None:
+                headers |= trace.headers
         except ValueError:  # Go parses more URLs than yarl
             raise CallFailed(f"{describe(endpoint, timeout)}: {address_failure(endpoint.url)}") from None
         answered = False

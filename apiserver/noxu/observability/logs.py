@@ -122,6 +122,8 @@ class Request(NamedTuple):
     code: int
     seconds: float
     id: str
+    traceparent: str = ""
+    """"" if its client has not said what trace it belongs to; only lines of JSON have it."""
 
 
 def text_line(request: Request) -> bytes:
@@ -150,6 +152,8 @@ def json_line(request: Request) -> bytes:
         "ms": round(request.seconds * 1000, 1),
         "auditID": escaped(request.id, MAX_USER),
     }
+    if request.traceparent:
+        fields["traceparent"] = request.traceparent
     return f"{json_text(fields)}\n".encode()
 
 

@@ -27,6 +27,7 @@ from noxu.process.kubeconfig import claim_kubeconfig, place_of_kubeconfig, publi
 from noxu.process.server import Server, Shown
 
 if TYPE_CHECKING:
+    from noxu.control.running import Control
     from noxu.crd.known_definitions import KnownDefinitions
     from noxu.manifests.documents import Document, Read
     from noxu.manifests.watch import FileWatch
@@ -45,11 +46,13 @@ def run(
     read: Read | None = None,
     definitions: KnownDefinitions | None = None,
     ready: Callable[[str, Path], object] | None = None,
+    made: Callable[[Control], object] | None = None,
 ) -> Server:
     """Serve until SIGINT or SIGTERM, and return the stopped server, which has all its objects. Raises StartError.
 
-    `ready` gets the URL and the kubeconfig as soon as both can be used, before `out` gets the text about them. `around` iterates over the documents of the configuration while they are loaded. `read` reads their files,
-    None: as `documents.contents_of`. `compiling` and `definitions`: see `Server`.
+    `ready` gets the URL and the kubeconfig as soon as both can be used, before `out` gets the text about them. `made` gets
+    the control of the server before that starts. `around` iterates over the documents of the configuration while they are
+    loaded. `read` reads their files, None: as `documents.contents_of`. `compiling` and `definitions`: see `Server`.
     """
     parent = os.getppid() if config.exit_with_parent else 0
     logs.configure(config.log.format, config.log.level)
@@ -58,7 +61,7 @@ def run(
     del documents  # when they are loaded, their memory is given back
     _raise_file_limit()
     with asyncio.Runner(loop_factory=new_loop_factory()) as runner:
-        return runner.run(_main(config, loaded, out, parent, compiling, definitions, watch, read, ready))
+        return runner.run(_main(config, loaded, out, parent, compiling, definitions, watch, read, ready, made))
 
 
 def _files(config: Config, read: Read | None) -> tuple[FileWatch | None, list[Document]]:
@@ -117,6 +120,7 @@ async def _main(
     watch: FileWatch | None,
     read: Read | None,
     announce: Callable[[str, Path], object] | None,
+    made: Callable[[Control], object] | None,
 ) -> Server:
     """`parent`: the process with which the server stops, 0 for none."""
     with contextlib.ExitStack() as stack:
@@ -138,6 +142,8 @@ async def _main(
             own_process=True,
         )
         server.read = read
+        if made is not None:
+            made(server.control)
 
         def ready() -> None:
             if config.files or config.kustomizations:  # any other start leaves a few hundred objects as garbage

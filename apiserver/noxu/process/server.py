@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from noxu.manifests.documents import Document, Read
     from noxu.manifests.served_files import Loaded
     from noxu.manifests.watch import FileWatch
+    from noxu.process.tracing import ServerTracing
     from noxu.registry.access import User
     from noxu.security.audit import AuditLog
 
@@ -63,6 +64,7 @@ SHOWN_EVERY: Final = 0.1  # seconds
 INTERVENTIONS: Final = "noxu.http.interventions"
 DETERMINISM: Final = "noxu.control.determinism"
 FAULTS: Final = "noxu.control.fault_routes"
+TRACING: Final = "noxu.process.tracing"
 """Modules that few servers need."""
 
 log = logging.getLogger("noxu")
@@ -131,6 +133,7 @@ class Server:
         """Who has written; None: that is not kept."""
         self.is_stopping = False
         self.sinks: list[Sink] = []
+        self.tracing: ServerTracing | None = None
         self._handshakes: Handshakes | None = None
         self._http: HttpServer
         self._after = after
@@ -190,9 +193,13 @@ class Server:
             self.authentication = configured.authentication_of(self.config)
         raise_recursion_limit()  # for stored schemas, which may be deep
         services = {Service(*name): address for name, address in self.config.webhook_services}
-        self.caller = outgoing = WebhookClient(services)
+        self.tracing = await self._tracing()
+        outgoing = WebhookClient(services)
         self._closing.push_async_callback(outgoing.close)
-        plane = await self._assemble(outgoing, after)
+        self.caller = outgoing if self.tracing is None else self.tracing.calls(outgoing)
+        plane = await self._assemble(self.caller, after)
+        if self.tracing is not None:
+            self.tracing.observe_writes(plane, _system(self.config))
         async with _compiled(plane, self.compiling):
             with writing_as(BOOTSTRAP):
                 self.plane = await self._closing.enter_async_context(running(plane))
@@ -210,7 +217,19 @@ class Server:
             with writing_as(FILES):
                 await in_background(self._closing, self.watch.run(plane, loaded), "watch of files")
 
-    async def _assemble(self, caller: WebhookClient, after: Server | None) -> ControlPlane:
+    async def _tracing(self) -> ServerTracing | None:
+        """None: its requests have no spans. Raises StartError."""
+        if self.parent is not None:
+            return self.parent.tracing
+        if self.config.tracing_config_file is None:
+            return None
+        module = import_module(TRACING)  # few servers have it
+        opened: contextlib.AbstractAsyncContextManager[ServerTracing] = module.opened(
+            self.config.tracing_config_file, own_version()
+        )
+        return await self._closing.enter_async_context(opened)  # before all others, so that it is closed last
+
+    async def _assemble(self, caller: Caller, after: Server | None) -> ControlPlane:
         """The control plane over the store of the configuration, which `running` closes. Raises StartError."""
         if self.template is not None and after is None:
             self.claimed()
@@ -226,7 +245,7 @@ class Server:
             self.history = WriteHistory(plane.store, journal, before, earlier)
         return plane
 
-    async def _assemble_whole(self, caller: WebhookClient, after: Server | None) -> ControlPlane:
+    async def _assemble_whole(self, caller: Caller, after: Server | None) -> ControlPlane:
         """The same without a template. Raises StartError."""
         store = await self._store(after)
         try:
@@ -260,19 +279,19 @@ class Server:
         """Faults, and what observes clients; they are made at the first use."""
         if self._interventions is None:
             module = import_module(INTERVENTIONS)  # few servers have any
-            self._interventions = module.Interventions(lambda: self._http, self.clock)
+            self._interventions = module.Interventions(lambda: self._http, self.clock, self.caller)
         return self._interventions
 
     def _begin_interventions(self) -> None:
         """What the configuration wants: requests that begin one after the other; faults; a record of requests."""
         if self.config.deterministic is not None:
             self.interventions.await_turn(partial(import_module(DETERMINISM).until_settled, self.plane))
-        if self.config.faults or self.config.latency:
+        if self.config.begins_with_faults:
             import_module(FAULTS).begin(self.control)
         if self.config.record_requests:
             self.interventions.requests()
 
-    def _seams(self, caller: WebhookClient) -> Seams:
+    def _seams(self, caller: Caller) -> Seams:
         authentication, root_ca = self.authentication, ""
         if self.secured is not None:
             certificates = self.secured.authenticators(self.config.authentication)
@@ -341,6 +360,8 @@ class Server:
             control=lambda: self.control,
         )
         app.documents.notes = self._notes
+        if self.tracing is not None:
+            self.tracing.observe_requests(app)
         return app
 
     def _notes(self) -> list[str]:
@@ -460,6 +481,13 @@ class Server:
             raise ValueError("the certificates of users have no uid")
         identity = self.secured.own().authority.issue_client(user.name, user.groups)
         return Access(self.url, self.secured.certificate_authority, identity.certificate, identity.key)
+
+
+def _system(config: Config) -> str:
+    """The kind of store, as the conventions of OpenTelemetry name it."""
+    if config.etcd is not None:
+        return "etcd"
+    return "memory" if config.data is None else "sqlite"
 
 
 @contextlib.asynccontextmanager

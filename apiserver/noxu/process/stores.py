@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 FILE: Final = "noxu.db"
 """The name of the file in the data directory."""
+INITIAL_STATE: Final = "noxu.process.initial_state"
+"""A module that few servers need."""
 
 
 _EXTRA: Final = "noxu[etcd]"
@@ -74,8 +77,7 @@ async def open_store(config: Config, before: Store | None = None) -> Store:
 
 async def _begin_with(initial: Path, config: Config) -> Store:
     """A new store with the objects of a file. Raises StartError."""
-    from noxu.process import initial_state  # few servers begin with a file
-
+    initial_state = import_module(INITIAL_STATE)  # few servers begin with a file
     if config.data is None:
         return MemoryStore(await asyncio.to_thread(initial_state.in_memory, initial))
     await asyncio.to_thread(initial_state.in_file, initial, config.data / FILE)

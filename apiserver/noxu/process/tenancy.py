@@ -51,6 +51,8 @@ def config_of(parent: Config, listeners: Listeners) -> Config:
         stop_within=STOP_WITHIN,
         faults=None,
         latency="",
+        presets=(),
+        fault_rules=(),
         initial=None,
     )
 

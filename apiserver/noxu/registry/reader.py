@@ -194,7 +194,7 @@ class PastReader(Reader):
         return entry if resource.versions.converter is None else await entry_at(entry, resource)
 
     def size(self, resource: Resource, namespace: str, name: str) -> int:
-        """0: nothing is written, so nobody asks."""
+        """0: nothing is written, so it is not asked."""
         return 0
 
     async def reached(self, revision: Revision, *, waits: bool = True) -> None:

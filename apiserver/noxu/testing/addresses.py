@@ -160,6 +160,15 @@ def user(name: str, users: Iterable[str]) -> str:
     return name
 
 
+def client(prefix: str, agents: Iterable[str]) -> None:
+    """Raises ValueError for the beginning of a user agent that none has, if that of one is similar."""
+    agents = sorted({*agents} - {""})
+    if not any(agent.startswith(prefix) for agent in agents) and (
+        similar := nearest(prefix, [agent.partition("/")[0] for agent in agents])
+    ):
+        raise ValueError(f'client: no user agent begins with "{prefix}"; did you mean {similar}?')
+
+
 def namespace(name: str, existing: Iterable[str]) -> None:
     """Raises ValueError for a namespace in which something is looked for, and which has never existed."""
     existing = sorted(existing)

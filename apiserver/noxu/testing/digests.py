@@ -29,6 +29,12 @@ def digest_of(sources: Sequence[Source]) -> bytes:
     return digest.digest()
 
 
+def bytes_of_files(sources: Sequence[Source]) -> int:
+    """The size of the files of sources, as far as it is known."""
+    paths = filter(None, map(path_of, sources))
+    return sum(size for path in paths for _, _, _, size, _ in _state(path))
+
+
 def _digest(source: Source) -> bytes:
     """That of an object or a text, which are never the same."""
     try:

@@ -112,6 +112,14 @@ class FaultInjection:
         read = plans.read(Path(plan).read_text("utf-8")) if isinstance(plan, str | os.PathLike) else plans.checked(plan)
         return InjectedFaults(self._runner, read.rules, read.seed if seed is None else seed)
 
+    def rules_by_request(self) -> dict[str, list[str]]:
+        """The names of the rules that have hit a request, by its Audit-Id."""
+        rules: dict[str, list[str]] = {}
+        if self._runner.is_running:
+            for hit in tuple(self._runner.running.control.part(Faults).armed.fired):
+                rules.setdefault(hit.asked.id, []).append(hit.rule.name)
+        return rules
+
     def fired(self) -> list[Object]:
         """What the faults have hit, the oldest first: `rule`, `number`, `time`, the effect, and the `request`."""
 

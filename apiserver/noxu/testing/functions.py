@@ -124,7 +124,6 @@ def _caller(function: Function, answer: Answer) -> Caller:
         timeout: int,  # noqa: ASYNC109 - as for every caller
         user_agent: str = USER_AGENT,  # noqa: ARG001
         limit: int = MAX_ANSWER,  # noqa: ARG001
-        traceparent: str = "",  # noqa: ARG001
     ) -> WebhookReply:
         review = codec.decode_stored(body)
         request = review["request"]

@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 from noxu import features
 from noxu.clock import SYSTEM_CLOCK, Clock
 from noxu.config import DEFAULT_AUTHENTICATION, Authentication, Config, Profile, StartError, TlsOptions
+from noxu.control.faults.effects import delay_range
 from noxu.control.recorded_requests import RecordedRequest
 from noxu.control.retention import history_of
 from noxu.controllers import manager
@@ -38,6 +39,7 @@ from noxu.testing.errors import hidden
 from noxu.testing.faults import FaultInjection
 from noxu.testing.manners import MannersCalls
 from noxu.testing.past import PastCalls
+from noxu.testing.programs import ProgramCalls
 from noxu.testing.registration import Registration
 from noxu.testing.session import Runner, Session
 from noxu.testing.snapshots import SnapshotCalls
@@ -66,10 +68,21 @@ Users = Iterable[str] | Mapping[str, Iterable[str]]
 
 running: WeakKeyDictionary[Noxu, RecentRequests] = WeakKeyDictionary()
 """The servers of this process that run, and what they were asked."""
+stopping: list[Callable[[Noxu], object]] = []
+"""What is called with each of them before it stops."""
 
 
 class Noxu(
-    FaultInjection, MannersCalls, PastCalls, Registration, SnapshotCalls, TenantCalls, TimeCalls, Verbs, WriteLog
+    FaultInjection,
+    MannersCalls,
+    PastCalls,
+    ProgramCalls,
+    Registration,
+    SnapshotCalls,
+    TenantCalls,
+    TimeCalls,
+    Verbs,
+    WriteLog,
 ):
     """A running server. `url` is its address, `kubeconfig` a file for clients, `users` those it was made with.
 
@@ -98,6 +111,9 @@ class Noxu(
         strict: bool = False,
         deterministic: int | None = None,
         history: str = "5m",
+        faults: str | os.PathLike[str] | None = None,
+        latency: str = "",
+        tracing_config_file: str | os.PathLike[str] | None = None,
     ) -> None:
         """`directory` is the directory of the kubeconfig; None: a temporary one, which `stop` removes.
 
@@ -107,7 +123,8 @@ class Noxu(
         `tls`: HTTPS; the kubeconfig has the CA and a client certificate. `authentication` and `authorization_modes` say who
         users are, and who decides what they may do. `strict`: unknown fields are refused where a call does not say otherwise.
         `deterministic` is the seed of a server whose objects repeat from run to run, byte for byte.
-        `history` is that of `noxu serve`: a duration, `all` or `off`.
+        `history` is that of `noxu serve`: a duration, `all` or `off`. `faults`, a plan, and `latency` are those of `noxu serve`.
+        So is `tracing_config_file`, for spans of the requests.
 
         Where several names or sources are expected, one may be given by itself. Raises LoadError for sources that cannot be
         read, and ValueError for unknown profiles, controllers, plug-ins, gates and modes.
@@ -116,6 +133,8 @@ class Noxu(
         if deterministic is not None and (data is not None or clock is not SYSTEM_CLOCK):
             raise ValueError("deterministic: objects are in memory, and the clock is the server's own")
         try:
+            if latency:
+                delay_range(latency)
             manager.check_profile(profile)
             manager.check_controllers(controllers or ())
             config = Config(
@@ -134,6 +153,9 @@ class Noxu(
                 data=None if data is None else Path(data),
                 deterministic=deterministic,
                 history=history_of(history),
+                faults=None if faults is None else Path(faults),
+                latency=latency,
+                tracing_config_file=None if tracing_config_file is None else Path(tracing_config_file),
             )
             loaded = beginning(config, clock, several(manifests))
         except (ValueError, LoadError) as error:
@@ -147,6 +169,7 @@ class Noxu(
         self._files: dict[str, bytes] = {}  # by their paths below the directory; those of a server that is stopped
         self._has_begun = False
         self._announced = []
+        self._programs = []
         self._strict = strict
         self._requests = RecentRequests(USER_AGENT)
         self._runner = Runner(config, loaded, clock, self._requests)
@@ -204,6 +227,7 @@ class Noxu(
         try:
             if self._has_begun:
                 self._restore_files()
+                self._register_programs()
             else:
                 self._begin()
             if self._announced:  # of a server that is started again
@@ -225,8 +249,10 @@ class Noxu(
         self._has_begun = True
 
     def _stop(self) -> None:
-        running.pop(self, None)
+        is_known = running.pop(self, None) is not None
         if self._runner.is_running:
+            for about in stopping if is_known else ():  # one that did not start has nothing to say
+                about(self)
             if any(client.is_open for client in self._clients):
                 self._runner.submit(self._close_clients()).result()
             self._runner.stop()
@@ -428,6 +454,9 @@ class MakeNoxu(Protocol):
         clock: Clock = SYSTEM_CLOCK,
         deterministic: int | None = None,
         history: str = "5m",
+        faults: str | os.PathLike[str] | None = None,
+        latency: str = "",
+        tracing_config_file: str | os.PathLike[str] | None = None,
     ) -> AwaitableNoxu: ...
 
 

@@ -49,6 +49,6 @@ class MannersReport:
             raise AssertionError("\n".join(["clients have bad manners:", *(f"- {each}" for each in sentences)]))
 
 
-async def of_server(server: Running, client: str, since: str) -> MannersReport:
+async def of_server(server: Running, client: str, since: str, after: int) -> MannersReport:
     """Raises ApiError, StoreError."""
-    return MannersReport(await report_of(server, client=client, since=since))
+    return MannersReport(await report_of(server, client=client, since=since, after=after))

@@ -75,10 +75,12 @@ class PastCalls:
     ) -> AwaitableText:
         """What is different between two moments, as YAML in the format of `diff -u`; "" if nothing is.
 
-        All objects, those of a kind, or one: `noxu.diff(41, 57, "widgets", "a")`. Raises ApiError for a moment that is not kept.
+        All objects, those of a kind, or one: `noxu.diff(41, 57, "widgets", "a")`. Raises ValueError for a
+        namespace that has never existed, and ApiError for a moment that is not kept.
         """
         query = {"from": text_of(since), "to": text_of(to), **_named(what, name, namespace)}
-        return cast("AwaitableText", self._answered("diff", "noxu.control.diff", query, _differences))
+        differences = self._answered("diff", "noxu.control.diff", query, _differences, existing=query["namespace"])
+        return cast("AwaitableText", differences)
 
     @overload
     def blame(
@@ -116,10 +118,11 @@ class PastCalls:
         query = {**_named(what, "".join(names), namespace), "at": text_of(at), "condition": condition}
         return cast("AwaitableObject", self._answered("bisect", _CALLS, query, _same))
 
-    def _answered(self, name: str, module: str, query: Object, shown: Callable[[Object], T]) -> T:
-        """What the route of that name answers, which is in that module."""
+    def _answered(self, name: str, module: str, query: Object, shown: Callable[[Object], T], existing: str = "") -> T:
+        """What the route of that name answers, which is in that module. `existing`: a namespace that must have existed."""
 
         async def work() -> AnsweredCall[T]:
+            await self._session.check_namespace(existing)
             [route] = [route for route in (await imported(module)).ROUTES if route.path == f"/_noxu/{name}"]
             given = {argument: declared.default for argument, declared in route.query.items()} | query
             answer = await route.answer(ControlCall({}, given, {}, ANONYMOUS, self._runner.running.control))

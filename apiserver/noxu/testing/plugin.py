@@ -78,6 +78,7 @@ CALLS: Final = "noxu.testing.calls"
 REPORTS: Final = "noxu.testing.reports"
 ERRORS: Final = "noxu.testing.errors"
 ISOLATION: Final = "noxu.testing.isolation"
+MANNERS: Final = "noxu.testing.manners_plugin"
 _MARKER: Final = (
     "noxu(*manifests, profile='local', controllers=None, gates=None, users=(), tls=False, …): manifests that the test's "
     "Noxu server loads at its start, and further arguments of Noxu"
@@ -92,7 +93,7 @@ class Option(NamedTuple):
     """An option for all servers. In the configuration it is `noxu_NAME`, on the command line `--noxu-NAME`."""
 
     name: str
-    type: Literal["args", "bool", "paths", "string"]
+    type: Literal["args", "bool", "file", "paths", "string"]
     help: str
 
 
@@ -113,8 +114,27 @@ OPTIONS: Final = (
         "rollback: what a test changes in noxu_class, noxu_module and noxu_session is undone at its end; server (default): it remains",
     ),
     Option("no_cache", "bool", "Noxu keeps nothing of manifests in the user's cache for later runs"),
+    Option("faults", "string", "a plan of faults, a file, with which every Noxu server starts"),
+    Option("latency", "string", "by how much every answer of Noxu servers is late, such as 5ms or 5ms..20ms"),
+    Option(
+        "tracing_config_file", "string", "a TracingConfiguration, a file: where Noxu servers send spans of requests"
+    ),
+    Option(
+        "report",
+        "file",
+        "report the manners of the clients of all servers: at the end of the run, or to a FILE.html, .json or .txt",
+    ),
+    Option(
+        "manners",
+        "args",
+        "fail tests whose clients have bad manners: polite, HABIT=NUMBER, HABIT=any (default: no test fails)",
+    ),
     Option("requests", "string", "the number of requests in the report of a failed test (default: 10; 0: none)"),
 )
+TERMINAL: Final = "-"
+"""Instead of a file."""
+REPORTS_OF: Final = (".html", ".json", ".txt")
+"""How the names of reports end."""
 SHOWN_REQUESTS: Final = 10
 ISOLATIONS: Final = ("server", "rollback")
 _CONFIGURED: Final = re.compile(r"^[ \t]*\"?(noxu_\w+)\"?[ \t]*[=:]", re.MULTILINE)
@@ -125,10 +145,15 @@ _MARKED: Final = {"noxu", "noxu_class", "noxu_module"}
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("noxu", "Noxu, the Kubernetes API for tests")
     for option in OPTIONS:
-        parser.addini(f"noxu_{option.name}", option.help, type=option.type, default=None)
+        type_ = "string" if option.type == "file" else option.type
+        parser.addini(f"noxu_{option.name}", option.help, type=type_, default=None)
         flag, destination = f"--noxu-{option.name.replace('_', '-')}", f"noxu_{option.name}"
         if option.type == "bool":
             group.addoption(flag, dest=destination, action="store_true", default=None, help=option.help)
+        elif option.type == "file":
+            group.addoption(
+                flag, dest=destination, nargs="?", const=TERMINAL, default=None, metavar="FILE", help=option.help
+            )
         elif option.type == "string":
             group.addoption(flag, dest=destination, default=None, help=option.help)
         else:
@@ -143,6 +168,24 @@ def pytest_configure(config: pytest.Config) -> None:
     sources.uses_cache = not _option(config, "no_cache")
     if _option(config, "isolation") == "rollback":
         config.pluginmanager.register(_late(ISOLATION).Isolation(), "noxu_isolation")
+    _judge_manners(config)
+
+
+def _judge_manners(config: pytest.Config) -> None:
+    """Raises UsageError for thresholds that are none."""
+    file, words = _option(config, "report"), _option(config, "manners")
+    if not file and not words:
+        return
+    # `pytest --noxu-report test_a.py` means the test, which must not be overwritten
+    if file and file != TERMINAL and Path(file).suffix not in REPORTS_OF:
+        listed = f"none of {', '.join(REPORTS_OF)}"
+        raise pytest.UsageError(f"noxu_report: {file} is {listed}; before other arguments, write --noxu-report=-")
+    module = _late(MANNERS)
+    try:
+        limits = module.thresholds(words) if words else None
+    except ValueError as error:
+        raise pytest.UsageError(f"noxu_manners: {error}") from None
+    config.pluginmanager.register(module.Manners(file or None, limits), "noxu_manners")
 
 
 def _check_names(config: pytest.Config) -> None:
@@ -176,7 +219,9 @@ def _check_options(config: pytest.Config) -> None:
             raise pytest.UsageError(f"{', '.join(f'noxu_{name}' for name in values)}: {error}") from None
 
 
-_CHECKED: Final = ("profile", "controllers", "disable_admission_plugins", "feature_gates", "authorization_modes")
+_CHECKED: Final = (
+    "profile", "controllers", "disable_admission_plugins", "feature_gates", "authorization_modes", "latency"
+)  # fmt: skip
 """Options that a server checks, which is imported only if there is one."""
 
 
@@ -225,15 +270,23 @@ def _arguments(config: pytest.Config) -> dict[str, Any]:
     """The arguments of `Noxu` that the options give."""
     arguments: dict[str, Any] = {
         name: value
-        for name in ("profile", "controllers", "authorization_modes", "tls", "strict")
+        for name in ("profile", "controllers", "authorization_modes", "tls", "strict", "latency")
         if (value := _option(config, name)) is not None
     }
+    for name in ("faults", "tracing_config_file"):
+        if file := _option(config, name):
+            arguments[name] = _beginning(config, name) / file
     if gates := _option(config, "feature_gates"):
         pairs = (gate.partition("=") for gate in gates)
         arguments["gates"] = {gate: value.lower() == "true" for gate, _, value in pairs}
     arguments["disable_admission_plugins"] = _option(config, "disable_admission_plugins") or []
     arguments["manifests"] = _option(config, "manifests") or []
     return arguments
+
+
+def _beginning(config: pytest.Config, name: str) -> Path:
+    """The directory of a file's path: the working directory on the command line, that of the configuration elsewhere."""
+    return config.invocation_params.dir if config.getoption(f"noxu_{name}") else config.rootpath
 
 
 def _marked(node: Any, config: pytest.Config) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""The server's part in the report of a failed test: the last requests with their codes, and why writes were refused."""
+"""The server's part in the report of a failed test: the last requests with their codes and the
+faults that hit them, and why writes were refused."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ def sections(before: dict[Noxu, int], shown: int) -> list[Section]:
         number = before.get(server, 0)
         requests = recent.since(number)
         if requests and shown:
-            lines = [_cut(str(request)) for request in requests[-shown:]]
+            hit = server.rules_by_request()
+            lines = [_cut(f"{request}{_marked(hit.get(request.id, ()))}") for request in requests[-shown:]]
             if len(requests) > shown:
                 lines.insert(0, f"… {len(requests) - shown} before these")
             shown_sections.append((f"noxu requests ({server.url})", "\n".join(lines)))
@@ -37,6 +39,11 @@ def sections(before: dict[Noxu, int], shown: int) -> list[Section]:
         if explained:
             shown_sections.append(("noxu refused writes", "\n".join(explained)))
     return shown_sections
+
+
+def _marked(rules: Sequence[str]) -> str:
+    """Which faults have hit a request, or events of a watch."""
+    return f"  [hit by {', '.join(dict.fromkeys(rules))}]" if rules else ""
 
 
 def _lines(refusal: Refusal) -> Iterator[str]:

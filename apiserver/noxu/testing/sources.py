@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from noxu.manifests.documents import Document
+    from noxu.manifests.documents import Document, Read
 
 Source: TypeAlias = str | os.PathLike[str] | dict[str, Any]
 """A file or directory of manifests, a text that contains manifests (it may be indented), or an object."""
@@ -43,8 +43,11 @@ def path_of(source: object) -> Path | None:
     return Path(source)
 
 
-def documents(*sources: Source) -> list[Document]:
-    """The objects of sources, in the order in which they have to be created. Raises LoadError, TypeError."""
+def documents(*sources: Source, read: Read | None = None) -> list[Document]:
+    """The objects of sources, in the order in which they have to be created. Raises LoadError, TypeError.
+
+    `read` reads the text of a file, None: as `documents.contents_of`.
+    """
     from noxu.api.codec import Decoded
     from noxu.manifests import documents as manifests
     from noxu.manifests import loading
@@ -54,7 +57,7 @@ def documents(*sources: Source) -> list[Document]:
         if isinstance(source, dict):
             loaded += manifests.flatten(Decoded(source), "object")
         elif (path := path_of(source)) is not None:
-            loaded += manifests.read_paths([path])
+            loaded += manifests.read_paths([path], read or manifests.contents_of)
         else:
             loaded += manifests.read(text_of(source), "text")
     return loading.ready(manifests.checked(loaded))

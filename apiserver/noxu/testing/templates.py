@@ -21,7 +21,7 @@ from noxu.control.templates import KeptObjects, Template
 from noxu.http.webhooks import WebhookClient
 from noxu.manifests.manifest_cache import Cache, user_directory
 from noxu.testing import sources
-from noxu.testing.digests import digest_of
+from noxu.testing.digests import bytes_of_files, digest_of
 from noxu.testing.sources import Source
 
 if TYPE_CHECKING:
@@ -33,6 +33,9 @@ MAX_BYTES: Final = 128 * 1024 * 1024
 
 NOTHING: Final = b"nothing"
 """In place of a digest: there are no manifests."""
+NO_CACHE: Final = Cache(None)
+MIN_CACHED: Final = 64 * 1024
+"""Bytes of files, which may be compressed, from which on what is read of each is kept: one that changes is then read alone."""
 MAX_IMPOSSIBLE: Final = 1000
 _Name: TypeAlias = tuple[Config, bytes]
 """The configuration of a template, and the digest of its manifests."""
@@ -46,13 +49,14 @@ class Beginning(NamedTuple):
     """What a server begins with: a template, and the documents that it loads then.
 
     `name` is that of the template which has these documents, None if there can be none. `kept` is what such a template of
-    an earlier process has stored: the documents are not read then.
+    an earlier process has stored: the documents are not read then. `cache` has what is known of their definitions.
     """
 
     name: _Name | None
     template: Template | None
     documents: Sequence[Document]
     kept: KeptObjects | None = None
+    cache: Cache = NO_CACHE
 
     async def completed(self) -> Beginning:
         """With the template, which is made if it is not there yet. Raises StartError."""
@@ -60,7 +64,7 @@ class Beginning(NamedTuple):
             return self
         if self.name not in _impossible:
             try:
-                template = await _template(self.name, self.documents, self.kept)
+                template = await _template(self.name, self.documents, self.kept, self.cache)
             except templates.NeverIdle:
                 if self.kept is not None:  # which has been idle in another process
                     raise
@@ -78,20 +82,20 @@ def beginning(config: Config, clock: Clock, given: Sequence[Source]) -> Beginnin
 
     Raises LoadError, TypeError.
     """
-    name = None
+    name, cache = None, NO_CACHE
     if templates.is_possible(config, clock):
         digest = digest_of(given) if given else NOTHING
         if digest:
             name = templates.shared(config), digest
             if name not in _impossible and (found := _find(name)) is not None:
                 return Beginning(name, found, ())
-            if given and (kept := kept_templates.find(_cache(), digest, config, SYSTEM_CLOCK.now())) is not None:
+            if given and sources.uses_cache:
+                cache = Cache(user_directory())
+            if given and (kept := kept_templates.find(cache, digest, config, SYSTEM_CLOCK.now())) is not None:
                 return Beginning(name, None, (), kept)
-    return Beginning(name, None, sources.documents(*given))
-
-
-def _cache() -> Cache:
-    return Cache(user_directory() if sources.uses_cache else None)
+    is_large = cache.keeps and bytes_of_files(given) >= MIN_CACHED
+    documents = sources.documents(*given, read=cache.reader if is_large else None)
+    return Beginning(name, None, documents, cache=cache)
 
 
 def _find(name: _Name) -> Template | None:
@@ -101,7 +105,9 @@ def _find(name: _Name) -> Template | None:
         return kept
 
 
-async def _template(name: _Name, documents: Sequence[Document], kept: KeptObjects | None = None) -> Template:
+async def _template(
+    name: _Name, documents: Sequence[Document], kept: KeptObjects | None = None, cache: Cache = NO_CACHE
+) -> Template:
     """A template, made by one of those who ask for it at the same time. Raises StartError."""
     while (found := _find(name)) is None:
         with _lock:
@@ -112,7 +118,7 @@ async def _template(name: _Name, documents: Sequence[Document], kept: KeptObject
             await asyncio.shield(asyncio.wrap_future(made))  # if that fails, this one tries, for errors of its own
             continue
         try:
-            found = await _make(name, documents, kept)
+            found = await _make(name, documents, kept, cache)
             _keep(name, found)
         finally:
             with _lock:
@@ -121,18 +127,21 @@ async def _template(name: _Name, documents: Sequence[Document], kept: KeptObject
     return found
 
 
-async def _make(name: _Name, documents: Sequence[Document], kept: KeptObjects | None) -> Template:
+async def _make(name: _Name, documents: Sequence[Document], kept: KeptObjects | None, cache: Cache) -> Template:
     """Raises StartError."""
     (config, digest), caller = name, WebhookClient({})
     try:
         if kept is not None:
             return await templates.make_of(kept, config, caller)
         parent = await _template((config, NOTHING), ()) if documents else None
-        template = await templates.make(config, documents, caller, parent)
+        definitions = cache.known_definitions() if any(document.packed for document in documents) else None
+        template = await templates.make(config, documents, caller, parent, definitions)
     finally:
         await caller.close()
+    if definitions is not None:
+        cache.keep_known_definitions(definitions)
     if not templates.has_tokens(template):
-        await asyncio.to_thread(kept_templates.keep, _cache(), digest, template)
+        await asyncio.to_thread(kept_templates.keep, cache, digest, template)
     return template
 
 

@@ -114,12 +114,10 @@ class Caller(Protocol):
         timeout: int,  # noqa: ASYNC109 - also sent to the webhook
         user_agent: str = USER_AGENT,
         limit: int = MAX_ANSWER,
-        traceparent: str = "",
     ) -> WebhookReply:
         """POST a review as JSON. Raises CallFailed.
 
         `timeout` is in seconds, until the last byte of the answer; `limit` is the maximum size of the answer in bytes.
-        `traceparent` is the header of the request that is reviewed (W3C Trace Context), "" for none.
         """
         ...
 

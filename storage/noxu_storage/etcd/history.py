@@ -86,6 +86,8 @@ class Past:
 
     async def state(self, key: Key, revision: Revision) -> KeyValue | None:
         """The state of a key at a revision. Raises Gone."""
+        if not key.is_encodable:
+            return None
         async for item in self._states(self._layout.key(key), b"", revision, limit=1):
             return item
         return None

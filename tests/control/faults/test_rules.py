@@ -98,6 +98,9 @@ def test_verbs(verbs: Json, meant: tuple[str, ...]) -> None:
         ({"watch": {"late": "1s..2s"}}, {"what": "late", "min": 1.0, "max": 2.0}),
         ({"view": "freeze", "match": {"resource": "widgets"}}, {"what": "freeze"}),
         ({"restart": "2s"}, {"seconds": 2.0}),
+        ({"webhook": {"deny": "no"}}, {"what": "deny", "message": "no"}),
+        ({"webhook": {"delay": "1s"}}, {"what": "delay", "min": 1.0, "max": 1.0}),
+        ({"lease": "lost"}, {"code": 409, "reason": "Conflict"}),
         ({"mutate": {"patch": {"spec": None}}, "trigger": {"created": "w"}}, {"resource": "", "patch": {"spec": None}}),
     ],
 )  # fmt: skip
@@ -116,7 +119,7 @@ def test_an_effect_on_writes_leaves_reads_alone() -> None:
     ("rule", "message"),
     [
         ("conflict", "rules[0]: a rule is an object"),
-        ({}, "rules[0]: a rule has one effect, and it has none: error, delay, hang, reset, store, stale, watch, restart, mutate, view"),
+        ({}, "rules[0]: a rule has one effect, and it has none: error, delay, hang, reset, store, stale, watch, webhook, lease, restart, mutate, process, view"),
         ({"error": 500, "delay": "1s"}, "rules[0]: a rule has one effect, and error and delay are several"),
         ({"eror": 500}, "rules[0].eror: there is no such field; did you mean error?"),
         ({"error": 500, "name": "a b"}, "rules[0].name: a name has at most 100 letters, digits, - . _ between them"),
@@ -152,6 +155,8 @@ def test_an_effect_on_writes_leaves_reads_alone() -> None:
         ({"mutate": {"patch": {}}, "trigger": {"created": "w"}, "times": 2}, "rules[0].times: no request is hit: the trigger says when it happens"),
         ({"error": 500, "trigger": {"created": "w", "nth": 0}}, "rules[0].trigger.nth: it is an integer from 1 on"),
         ({"error": 500, "trigger": {}}, "rules[0].trigger: it has one of created, updated, deleted, with a resource"),
+        ({"webhook": "slow"}, "rules[0].webhook: it is fail, deny, {deny: why} or {delay: 2s}"),
+        ({"webhook": "fail", "match": {"verbs": ["get"]}}, "rules[0].match.verbs: webhook is for create, update, patch, delete, so it never hits get"),
         ({"restart": "0s"}, "rules[0].restart: it is a duration such as 2s, of at most an hour"),
         ({"error": 500, "nth": 0}, "rules[0].nth: it is an integer from 1 on"),
         ({"error": 500, "nth": 2, "times": 3}, "rules[0].nth: it is one request, so times says nothing: leave one of them out"),

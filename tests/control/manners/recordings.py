@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from noxu.control.manners.observed import ClientKey, ObjectId, Observed, ObservedWrite, Writer
+from noxu.control.manners.observed import ClientKey, ObjectId, Observed, ObservedWrite, WriteAuthor
 from noxu.control.recorded_requests import RecordedRequest
 
 METHODS: Final = {
@@ -32,7 +32,7 @@ def request(text: str, agent: str = OPERATOR, **more: Any) -> RecordedRequest:
     at, verb, *rest = text.split()
     name = rest.pop(0) if rest and not rest[0].isdecimal() else ""
     code = int(rest.pop(0)) if rest else 200
-    in_path = name if verb not in ("create", "list", "watch") else ""
+    in_path = "" if verb in ("create", "list", "watch") else name
     query = more.pop("query", "")
     of: dict[str, Any] = {
         "resource": WIDGETS,
@@ -43,10 +43,16 @@ def request(text: str, agent: str = OPERATOR, **more: Any) -> RecordedRequest:
         "id": f"{at} {verb} {name}".strip() + ("" if agent == OPERATOR else f" {agent}"),
         "reason": rest[0] if rest else "",
         "version": "v1",
-        "named": in_path,
     } | more
     return RecordedRequest(
-        number=0, method=METHODS[verb], verb=verb, name=name, user_agent=agent, code=code, at=BEGAN + float(at), **of
+        number=round(float(at) * 1000),
+        method=METHODS[verb],
+        verb=verb,
+        name=name,
+        user_agent=agent,
+        code=code,
+        at=BEGAN + float(at),
+        **of,
     )
 
 
@@ -60,7 +66,7 @@ def wrote(*texts: str, agent: str = OPERATOR, controller: str = "", first: int =
     for revision, text in enumerate(texts, first):
         asked_for, _, paths = text.partition(":")
         name = asked_for.split()[2]
-        writer = Writer(agent, "system:anonymous", agent.partition("/")[0], controller)
+        writer = WriteAuthor(agent, "system:anonymous", agent.partition("/")[0], controller)
         changed = tuple(path for path in paths.replace(" ", "").split(",") if path)
         id_ = asked_for if agent == OPERATOR else f"{asked_for} {agent}"
         writes.append(ObservedWrite(revision, ObjectId(WIDGETS, "default", name), writer, id_, changed))

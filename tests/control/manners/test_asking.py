@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from noxu.control.manners import asking
-from noxu.control.manners.habits import Seen
+from noxu.control.manners.habits import SeenHabit
 from noxu.control.recorded_requests import RecordedRequest
 from tests.control.manners.recordings import asked, request
 from tests.rows import rows
@@ -161,7 +161,7 @@ def test_what_is_seen(
     requests: list[RecordedRequest],
     notes: list[str],
 ) -> None:
-    seen: list[Seen] = list(habit(requests))
+    seen: list[SeenHabit] = list(habit(requests))
     assert [each.note for each in seen] == notes
     assert all(each.requests and set(map(id, each.requests)) <= set(map(id, requests)) for each in seen), name
 

@@ -6,12 +6,18 @@ from collections.abc import Callable
 from typing import Any
 
 from noxu.control.manners import writing
-from noxu.control.manners.observed import Observed, Writer
+from noxu.control.manners.habits import SeenHabit
+from noxu.control.manners.observed import Observed, WriteAuthor
 from noxu.control.manners.report import report
-from tests.control.manners.recordings import asked, in_order, of_operator, wrote
+from tests.control.manners.recordings import OPERATOR, asked, in_order, of_operator, wrote
 from tests.rows import rows
 
 OTHER = "rival/v2"
+
+
+def fights(observed: Observed, _requests: Any) -> list[SeenHabit]:
+    """Those of the operator."""
+    return [seen for client, seen in writing.fights(observed) if client.agent == OPERATOR]
 
 
 def loop(number: int, every: float = 0.5, verb: str = "update", paths: str = "status.ready") -> Observed:
@@ -27,6 +33,16 @@ def with_change_of_spec() -> Observed:
         sorted(requests, key=lambda request: request.at),
         in_order(wrote(*(f"{text}: status.n" for text in mine)), wrote("2.9 patch a: spec.size", agent=OTHER)),
     )
+
+
+def with_change_in_the_same_millisecond() -> Observed:
+    """Ten writes, and in the millisecond of the last one the spec is changed; then ten more."""
+    mine = [f"{n / 10:g} patch a" for n in range(20)]
+    requests = [*asked(*mine), *asked("0.9 patch a", agent=OTHER)]
+    writes = wrote(*(f"{text}: status.n" for text in mine[:10]))
+    writes += wrote("0.9 patch a: spec.size", agent=OTHER, first=11)
+    writes += wrote(*(f"{text}: status.n" for text in mine[10:]), first=12)
+    return Observed(sorted(requests, key=lambda request: request.at), writes)
 
 
 def turns(
@@ -85,21 +101,22 @@ ROWS: list[tuple[str, Callable[[Observed, Any], Any], Observed, list[str]]] = [
     ("each write changes the spec", writing.hot_loops, loop(30, paths="spec.size"), []),
     ("each write changes the data of a ConfigMap", writing.hot_loops, loop(30, paths="data.key"), []),
     ("a change of the spec in between", writing.hot_loops, with_change_of_spec(), []),
+    ("a change in the same millisecond", writing.hot_loops, with_change_in_the_same_millisecond(), []),
     ("labels and status", writing.hot_loops, loop(11, paths="metadata.labels.a, status"), [
         "widgets.example.com default/a: 11 writes in 5 s, and no change of what it asks for"
     ]),
     ("a Lease", writing.hot_loops, Observed(
         asked(*(f"{n / 10} update a" for n in range(30)), resource="leases.coordination.k8s.io")
     ), []),
-    ("two writers in turn", writing.fights, turns(4), [f"{FIELD}, 4 times"]),
-    ("many turns", writing.fights, turns(9), [f"{FIELD}, 9 times"]),
-    ("two turns", writing.fights, turns(3), []),
-    ("a controller of the server", writing.fights, turns(4, controller="garbage-collector"), [
+    ("two writers in turn", fights, turns(4), [f"{FIELD}, 4 times"]),
+    ("many turns", fights, turns(9), [f"{FIELD}, 9 times"]),
+    ("two turns", fights, turns(3), []),
+    ("a controller of the server", fights, turns(4, controller="garbage-collector"), [
         "widgets.example.com default/a: garbage-collector and operator set spec.size in turn, 4 times"
     ]),
-    ("the test itself", writing.fights, turns(8, by_handle=True), []),
-    ("one writer", writing.fights, loop(9, paths="spec.size"), []),
-    ("several fields", writing.fights, turns(4, "spec.size, spec.colour"), [
+    ("the test itself", fights, turns(8, by_handle=True), []),
+    ("one writer", fights, loop(9, paths="spec.size"), []),
+    ("several fields", fights, turns(4, "spec.size, spec.colour"), [
         "widgets.example.com default/a: operator and rival set spec.size, spec.colour in turn, 4 times"
     ]),
     ("an update of what another client has set", writing.lost_updates, update("spec.size", "spec.size"), [
@@ -121,7 +138,7 @@ def test_what_is_seen(name: str, habit: Callable[[Observed, Any], Any], observed
 
 
 def test_every_habit_of_writes_is_in_a_table() -> None:
-    assert {row[1] for row in ROWS} == set(writing.HABITS_OF_WRITES)
+    assert {row[1] for row in ROWS} == {*writing.HABITS_OF_WRITES, fights}
 
 
 def test_both_sides_of_a_fight_see_it() -> None:
@@ -134,9 +151,9 @@ def test_both_sides_of_a_fight_see_it() -> None:
 
 def test_a_third_writer_ends_a_fight() -> None:
     observed = turns(6)
-    third = observed.writes[2]._replace(writer=Writer("third/v1", "system:anonymous", "third"), request_id="x")
+    third = observed.writes[2]._replace(writer=WriteAuthor("third/v1", "system:anonymous", "third"), request_id="x")
     observed = Observed(observed.requests, [*observed.writes[:2], third, *observed.writes[3:]])
-    assert [each.note for each in writing.fights(observed, of_operator(observed))] == []
+    assert [each.note for each in fights(observed, of_operator(observed))] == []
 
 
 def test_without_the_history_nothing_is_said_about_writes() -> None:

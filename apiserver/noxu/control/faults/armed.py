@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from noxu.control.faults.effects import EFFECTS, Scope
+from noxu.control.faults.effects import Scope
 from noxu.control.faults.rules import Match, Rule
 from noxu.go.time import format_time
 from noxu.values import Object
@@ -174,11 +174,22 @@ class Armed:
         ]
         return min((moment for moment in moments if moment > now), default=None)
 
+    def has_rules(self, asked: Asked, scope: Scope) -> bool:
+        """Whether there are rules of this scope about such requests, which may hit this one."""
+        candidates = self._of(scope, asked)
+        return bool(candidates.named or candidates.others)
+
     def rules_about(self, watch: Asked) -> list[Rule]:
         """The rules that may hit events of a watch."""
         candidates = self._of("event", watch)
         counts = [*candidates.others, *(count for named in candidates.named.values() for count in named)]
         return [count.rule for count in counts if _fits_client(count.rule.match, watch)]
+
+    def delay(self, hit: Hit) -> float:
+        """The seconds by which a hit is late, between the limits of its effect; the same in each run."""
+        shortest, longest = hit.rule.effect.parameters["min"], hit.rule.effect.parameters["max"]
+        at = chance(self.seed, f"{hit.rule.name}/delay", hit.number)
+        return float(shortest + (longest - shortest) * at)
 
     def note(self, rule: Rule, asked: Asked, now: datetime) -> None:
         """List something that a rule has done by itself."""
@@ -209,9 +220,7 @@ class Armed:
         """The rules about a kind of request, which are remembered."""
         scope, *kind = key
         about = [
-            count
-            for count in self._counts.values()
-            if EFFECTS[count.rule.effect.kind].scope == scope and _is_about(count.rule.match, *kind)
+            count for count in self._counts.values() if count.rule.scope == scope and _is_about(count.rule.match, *kind)
         ]
         names = {count.rule.match.name for count in about} - {None}
         candidates = _Candidates(

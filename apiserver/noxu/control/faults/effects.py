@@ -12,8 +12,12 @@
 | `watch: close`, `expire` | the stream ends instead of an event, so the client resumes; or with 410, so it lists again |
 | `watch: silent` | no bookmarks |
 | `view: freeze` | lists and watches show what was there when the rule was added, until it is cleared; then the stream goes on |
+| `webhook: fail`, `{delay: 2s}`, `deny`, `{deny: no}` | the webhooks of a write cannot be reached, are late, or deny it |
+| `lease: lost` | Leases cannot be renewed: another replica becomes the leader |
 | `restart: 2s` | all watches end, and all requests break for two seconds, as those of a server that restarts |
 | `mutate: {patch: {…}}` | an object changes: that of the trigger, or `{resource, namespace, name, patch}` |
+| `process: {kill: before}`, `{kill: after}` | the program that asks is killed, before anything happens or after the commit |
+| `process: pause`, `{pause: 5s}`, `resume` | it is stopped (SIGSTOP), and goes on (SIGCONT) |
 | `view: hold` | the same, but then the stream ends with 410: the client never sees the states between |
 
 An `EffectKind` reads its parameters into plain values; what they do to a request is in `noxu.http.faults`.
@@ -40,14 +44,14 @@ class Effect(NamedTuple):
     parameters: Mapping[str, Any]
 
 
-Scope = Literal["request", "event", "view", "act"]
+Scope = Literal["request", "event", "view", "webhook", "program", "act"]
 
 
 class EffectKind(NamedTuple):
     """`read` raises ValueError. `verbs`: those that it can hit; None: all.
 
-    `scope` is what it hits: requests, the events of watches, what a client sees as long as the rule is on; `act`: it does
-    something by itself, when its trigger fires.
+    `scope` is what it hits: requests, the events of watches, calls of webhooks, what a client sees as long as the rule is
+    on, requests of programs that Noxu has started; `act`: it does something by itself, when its trigger fires.
     """
 
     read: Callable[[Json], Mapping[str, Any]]
@@ -203,6 +207,41 @@ def _mutate(value: Json) -> Mapping[str, Any]:
     return {**place, "patch": value["patch"]}
 
 
+def _process(value: Json) -> Mapping[str, Any]:
+    if isinstance(value, str):
+        value = {value: None}
+    if not isinstance(value, dict) or len(value) != 1:
+        raise ValueError("it is kill, {kill: after}, pause, {pause: 5s} or resume")
+    [(what, how)] = value.items()
+    if what not in _SIGNALS:
+        raise ValueError(f"{what!r} is none of {', '.join(_SIGNALS)}{meant(str(what), _SIGNALS)}")
+    if what == "kill":
+        return {"what": what, "when": _chosen("before", "after")(how or "before")["what"], "seconds": 0.0}
+    if what == "resume" and how is not None:
+        raise ValueError("resume has no parameter")
+    return {"what": what, "when": "before", "seconds": 0.0 if how is None else duration(_text(how, "a duration"))}
+
+
+_SIGNALS: Final = ("kill", "pause", "resume")
+
+
+def _webhook(value: Json) -> Mapping[str, Any]:
+    if value == "fail":
+        return {"what": "fail"}
+    if value == "deny":
+        value = {"deny": "a fault was injected"}
+    if isinstance(value, dict) and [*value] == ["delay"]:
+        return {"what": "delay", **_delay(value["delay"])}
+    if isinstance(value, dict) and [*value] == ["deny"]:
+        return {"what": "deny", "message": _text(value["deny"], "deny")}
+    raise ValueError("it is fail, deny, {deny: why} or {delay: 2s}")
+
+
+def _lease(value: Json) -> Mapping[str, Any]:
+    _chosen("lost")(value)
+    return _error("Conflict")
+
+
 EFFECTS: Final[Mapping[str, EffectKind]] = {
     "error": EffectKind(_error),
     "delay": EffectKind(_delay),
@@ -211,7 +250,10 @@ EFFECTS: Final[Mapping[str, EffectKind]] = {
     "store": EffectKind(_chosen("unavailable", "unknown"), WRITES),
     "stale": EffectKind(_stale, ("get", "list")),
     "watch": EffectKind(_watch, ("watch",), "event"),
+    "webhook": EffectKind(_webhook, ("create", "update", "patch", "delete"), "webhook"),
+    "lease": EffectKind(_lease, ("update", "patch")),
     "restart": EffectKind(_restart),
     "mutate": EffectKind(_mutate, None, "act"),
+    "process": EffectKind(_process, None, "program"),
     "view": EffectKind(_chosen("freeze", "hold"), ("list", "watch"), "view"),
 }

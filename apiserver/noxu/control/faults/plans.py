@@ -45,7 +45,10 @@ PRESETS: Final[Mapping[str, Sequence[Object]]] = {
         {"name": "restart", "from": "1s", "restart": "2s"},
     ],
     "leader-loss": [
-        {"name": "leader-loss", "match": {"resource": "leases.coordination.k8s.io", "verbs": ["update", "patch"]}, "from": "2s", "until": "30s", "error": "Conflict"},
+        {"name": "leader-loss", "from": "2s", "until": "30s", "lease": "lost"},
+    ],
+    "crashes": [
+        {"name": "crashes", "match": {"verbs": ["write"]}, "probability": 0.2, "process": {"kill": "after"}},
     ],
     "partition": [
         {"name": "partition", "probability": 0.2, "reset": "before"},

@@ -74,6 +74,7 @@ class Rule(NamedTuple):
     effect: Effect
     source: Object
     trigger: Trigger | None = None
+    scope: Scope = "request"
 
 
 class _Problems(list[tuple[str, str]]):
@@ -141,12 +142,19 @@ def _parse(rule: Object, name: str, path: str, problems: _Problems) -> Rule:
         asked = ", ".join(sorted(match.verbs))
         problems.append((f"{path}.match.verbs", f"{named[0]} is for {', '.join(kind.verbs)}, so it never hits {asked}"))
     problems.extend(_contract(rule, named[0], parameters, path))
-    problems.extend(_acting(rule, kind.scope, path))
+    scope: Scope = "act" if kind.scope == "program" and trigger is not None and "match" not in rule else kind.scope
+    problems.extend(_acting(rule, scope, path))
+    if parameters.get("what") == "resume" and scope == "program":
+        problems.append((f"{path}.process", "a paused program asks for nothing: resume needs a trigger, and no match"))
     verbs = match.verbs if kind.verbs is None else match.verbs.intersection(kind.verbs)
+    if named[0] == "lease":
+        if match.resource not in (None, *_LEASES):
+            problems.append((f"{path}.match.resource", "lease is about leases.coordination.k8s.io"))
+        match = match._replace(resource=_LEASES[-1])
     if named[0] == "restart" and not isinstance(limits.since, datetime):
         limits = limits._replace(until=limits.since + parameters.get("seconds", 0.0))
     source = {"name": name, **rule}
-    return Rule(name, match._replace(verbs=verbs), limits, Effect(named[0], parameters), source, trigger)
+    return Rule(name, match._replace(verbs=verbs), limits, Effect(named[0], parameters), source, trigger, scope)
 
 
 def _contract(rule: Object, kind: str, parameters: Mapping[str, Any], path: str) -> list[tuple[str, str]]:
@@ -285,6 +293,7 @@ _LIMITED: Final[Mapping[str, tuple[str, Callable[[Json], Any]]]] = {
     "from": ("since", _moment),
     "until": ("until", _moment),
 }
+_LEASES: Final = ("lease", "leases", "leases.coordination.k8s.io")
 CHOOSING: Final = ("nth", "every", "times", "probability")
 """Fields that choose among the requests that match."""
 _FIELDS: Final = ("name", "match", "trigger", "breaks-contract", *_LIMITED, *EFFECTS)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Final, Literal
 
-from noxu.control.faults.armed import Armed, Asked, Hit, chance
+from noxu.control.faults.armed import Armed, Asked
 from noxu_storage.types import Key, Revision
 
 Step = Literal["send", "close", "expire"] | float
@@ -50,15 +50,10 @@ class StreamFaults:
         for hit in self._armed.hits(asked, self._now(), "event"):
             what = hit.rule.effect.parameters["what"]
             if what == "late":
-                steps.insert(0, self._delay(hit))
+                steps.insert(0, self._armed.delay(hit))
             elif what in _STEPS:
                 steps = [step for before in steps for step in (_STEPS[what] if before == "send" else (before,))]
         return steps
-
-    def _delay(self, hit: Hit) -> float:
-        shortest, longest = hit.rule.effect.parameters["min"], hit.rule.effect.parameters["max"]
-        at = chance(self._armed.seed, f"{hit.rule.name}/delay", hit.number)
-        return float(shortest + (longest - shortest) * at)
 
 
 def of(armed: Armed, watch: Asked, now: Callable[[], datetime]) -> StreamFaults | None:

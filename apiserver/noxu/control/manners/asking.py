@@ -5,15 +5,16 @@ Each function gets the requests of a client in the order of their arrival, and y
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from heapq import heappop, heappush
 from itertools import pairwise
 from statistics import median
 from typing import Final
 from urllib.parse import parse_qsl, urlencode
 
-from noxu.control.manners.habits import Seen
-from noxu.control.manners.observed import ERRORS, object_of
+from noxu.control.manners.habits import SeenHabit
+from noxu.control.manners.observed import ERRORS, burst, object_of
 from noxu.control.recorded_requests import RecordedRequest
 
 RETRY_SOON: Final = 1.0  # a repetition that comes later is no retry
@@ -37,31 +38,31 @@ _LEASES: Final = "leases.coordination.k8s.io"
 Requests = Sequence[RecordedRequest]
 
 
-def conflicts(requests: Requests) -> Iterator[Seen]:
+def conflicts(requests: Requests) -> Iterator[SeenHabit]:
     """Each write that was refused because another one was faster."""
     for request in requests:
         if request.code == _CONFLICT and request.reason == "Conflict":
-            yield Seen("conflicts", f"{_place(request)} was changed by others since it was read", [request])
+            yield SeenHabit("conflicts", f"{_place(request)} was changed by others since it was read", [request])
 
 
-def early_retries(requests: Requests) -> Iterator[Seen]:
+def early_retries(requests: Requests) -> Iterator[SeenHabit]:
     """The same request again, before the time that Retry-After has asked for."""
     for earlier, later in _pairs(requests):
         if earlier.retry_after and (waited := _gap(earlier, later)) < earlier.retry_after * EARLY:
             note = f"repeated after {_seconds(waited)}, Retry-After was {earlier.retry_after} s"
-            yield Seen("early_retries", note, [earlier, later])
+            yield SeenHabit("early_retries", note, [earlier, later])
 
 
-def retries_without_backoff(requests: Requests) -> Iterator[Seen]:
+def retries_without_backoff(requests: Requests) -> Iterator[SeenHabit]:
     """The same request at once after each failure, and the waits do not grow."""
     for run in _runs(_by(requests, _question), _is_retry):
         gaps = [_gap(earlier, later) for earlier, later in pairwise(run)]
         if len(gaps) >= RETRIES and max(gaps[1:]) < max(2 * gaps[0], 0.02):
             note = f"{len(gaps)} times again after {_failure(run[0])}, every {_seconds(median(gaps))}"
-            yield Seen("retries_without_backoff", note, run)
+            yield SeenHabit("retries_without_backoff", note, run)
 
 
-def polling(requests: Requests) -> Iterator[Seen]:
+def polling(requests: Requests) -> Iterator[SeenHabit]:
     """The same GET or LIST at regular intervals, without a write of the client in between."""
     groups: dict[str, list[list[RecordedRequest]]] = {}
     written: defaultdict[str, int] = defaultdict(int)  # writes of this client, by collection
@@ -84,81 +85,82 @@ def polling(requests: Requests) -> Iterator[Seen]:
             yield from _regular(run)
 
 
-def _regular(run: Requests) -> Iterator[Seen]:
+def _regular(run: Requests) -> Iterator[SeenHabit]:
     gaps = [later.at - earlier.at for earlier, later in pairwise(run)]
     if len(run) < POLLS or (usual := median(gaps)) > POLL_EVERY:
         return
     regular = sum(abs(gap - usual) <= max(usual * 0.25, 0.05) for gap in gaps)
     if regular >= len(gaps) * REGULAR:
-        yield Seen("polling", f"{len(run)} times, every {_seconds(usual)}", run)
+        yield SeenHabit("polling", f"{len(run)} times, every {_seconds(usual)}", run)
 
 
-def unlimited_lists(requests: Requests) -> Iterator[Seen]:
+def unlimited_lists(requests: Requests) -> Iterator[SeenHabit]:
     """A list of a large collection, neither in pages nor from the cache of the server."""
     for request in requests:
         if request.verb != "list" or request.objects <= LARGE or not 0 < request.code < ERRORS:
             continue
         query = _query(request)
         if query.get("limit", "0") in ("", "0") and not query.get("continue") and not query.get("resourceVersion"):
-            yield Seen("unlimited_lists", f"{request.objects} objects in one answer", [request])
+            yield SeenHabit("unlimited_lists", f"{request.objects} objects in one answer", [request])
 
 
-def watches_again(requests: Requests) -> Iterator[Seen]:
+def watches_again(requests: Requests) -> Iterator[SeenHabit]:
     """A watch that has ended begins again, and again."""
     for run in _reconnections(requests).values():
-        busiest: Requests = []
-        for n, first in enumerate(run):
-            within = [request for request in run[n:] if request.at <= first.at + WATCHED]
-            busiest = max(busiest, within, key=len)
+        busiest = burst(run, WATCHED)
         if len(busiest) >= AGAIN:
             lasted = median(request.seconds for request in busiest)
             spent = max(busiest[-1].at - busiest[0].at, 0.0)
             note = f"{len(busiest)} times again in {_seconds(spent)}, after lasting {_seconds(lasted)}"
-            yield Seen("watches_again", note, busiest)
+            yield SeenHabit("watches_again", note, busiest)
 
 
-def watches_from_start(requests: Requests) -> Iterator[Seen]:
+def watches_from_start(requests: Requests) -> Iterator[SeenHabit]:
     """A watch that has ended begins again without the resourceVersion that it had come to."""
     for run in _reconnections(requests).values():
         starts = [request for request in run if _query(request).get("resourceVersion", "") in ("", "0")]
         if len(starts) >= 2:  # once is a program that was started again
-            yield Seen("watches_from_start", f"{len(starts)} times again from the start", starts)
+            yield SeenHabit("watches_from_start", f"{len(starts)} times again from the start", starts)
 
 
 def _reconnections(requests: Requests) -> dict[str, list[RecordedRequest]]:
     """By place, the watches that begin when an earlier one of the same place has ended. Several at once are no reconnection."""
-    ended: defaultdict[str, list[float]] = defaultdict(list)
+    ending: defaultdict[str, list[float]] = defaultdict(list)  # heaps of when the watches of a place end
+    ended: Counter[str] = Counter()  # watches that no other one has followed
     again: defaultdict[str, list[RecordedRequest]] = defaultdict(list)
     for request in requests:
         if request.verb != "watch" or request.code >= ERRORS:
             continue
         place = _watched(request)
-        if over := [end for end in ended[place] if end <= request.at]:
-            ended[place].remove(max(over))
+        while ending[place] and ending[place][0] <= request.at:
+            heappop(ending[place])
+            ended[place] += 1
+        if ended[place]:
+            ended[place] -= 1
             again[place].append(request)
         if request.seconds:
-            ended[place].append(request.at + request.seconds)
+            heappush(ending[place], request.at + request.seconds)
     return again
 
 
-def unknown_fields(requests: Requests) -> Iterator[Seen]:
+def unknown_fields(requests: Requests) -> Iterator[SeenHabit]:
     """Fields that the schema does not have; each of a resource once."""
     found: defaultdict[tuple[str, str], list[RecordedRequest]] = defaultdict(list)
     for request in requests:
         for path in request.unknown:
             found[request.resource, path].append(request)
     for (resource, path), sent in found.items():
-        yield Seen("unknown_fields", f"{path} of {resource}, {_times(len(sent))}", sent)
+        yield SeenHabit("unknown_fields", f"{path} of {resource}, {_times(len(sent))}", sent)
 
 
-def deprecated_versions(requests: Requests) -> Iterator[Seen]:
+def deprecated_versions(requests: Requests) -> Iterator[SeenHabit]:
     """Each deprecated version of a resource once."""
     found: defaultdict[str, list[RecordedRequest]] = defaultdict(list)
     for request in requests:
         if request.deprecation:
             found[request.deprecation].append(request)
     for warning, asked in found.items():
-        yield Seen("deprecated_versions", f"{warning}, {_times(len(asked))}", asked)
+        yield SeenHabit("deprecated_versions", f"{warning}, {_times(len(asked))}", asked)
 
 
 # -- requests that belong together -------------------------------------------------------------------------------------

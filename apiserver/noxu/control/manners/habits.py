@@ -20,7 +20,7 @@ class Habit(NamedTuple):
     tolerated: int = 0
 
 
-class Seen(NamedTuple):
+class SeenHabit(NamedTuple):
     """One occurrence: `note` says what was seen, and the requests are the evidence, the oldest first."""
 
     habit: str

@@ -39,7 +39,7 @@ class ClientKey(NamedTuple):
     user: str
 
 
-class Writer(NamedTuple):
+class WriteAuthor(NamedTuple):
     """Who has written: a client and its field manager, or a controller of the server."""
 
     agent: str
@@ -64,7 +64,7 @@ class ObservedWrite(NamedTuple):
 
     revision: int
     object: ObjectId
-    writer: Writer
+    writer: WriteAuthor
     request_id: str = ""
     changed: tuple[str, ...] | None = ()
 
@@ -94,6 +94,16 @@ def has_written(request: RecordedRequest) -> bool:
         and not request.dry_run
         and request.subresource not in PROXIES
     )
+
+
+def burst(requests: Sequence[RecordedRequest], within: float) -> list[RecordedRequest]:
+    """The most of these requests that arrived within so many seconds."""
+    best, first = (0, 0), 0
+    for last, request in enumerate(requests):
+        while requests[first].at < request.at - within:
+            first += 1
+        best = max(best, (last + 1 - first, -first))
+    return list(requests[-best[1] : -best[1] + best[0]])
 
 
 class Observed:
@@ -137,6 +147,11 @@ class Observed:
         for write in self.writes:
             found[write.object].append(write)
         return found
+
+    @cached_property
+    def place_of(self) -> dict[str, int]:
+        """By request, the index of its newest write among those of the object."""
+        return {write.request_id: n for writes in self.by_object.values() for n, write in enumerate(writes)}
 
     def time_of(self, write: ObservedWrite) -> float:
         """When a revision was written, in seconds since 1970; 0 for one before all that were recorded."""

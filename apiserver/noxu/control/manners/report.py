@@ -12,15 +12,15 @@ A report is JSON, so that it goes over HTTP and between processes. `merged` make
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
 from noxu.control.manners.asking import HABITS_OF_REQUESTS
-from noxu.control.manners.habits import HABITS, Seen, tolerated
+from noxu.control.manners.habits import HABITS, SeenHabit, tolerated
 from noxu.control.manners.observed import ERRORS, ClientKey, Observed
-from noxu.control.manners.writing import HABITS_OF_WRITES
+from noxu.control.manners.writing import HABITS_OF_WRITES, fights
 from noxu.control.recorded_requests import RecordedRequest
 from noxu.go.time import MICRO, format_time
 from noxu.values import Object
@@ -33,7 +33,10 @@ MAX_EVIDENCE: Final = 5
 
 def report(observed: Observed, since: float = 0.0, notes: Sequence[str] = ()) -> Object:
     """The report. `since`: requests are recorded since then, in seconds since 1970."""
-    clients = [_of_client(observed, client, requests) for client, requests in observed.by_client.items()]
+    fighting: defaultdict[ClientKey, list[SeenHabit]] = defaultdict(list)
+    for client, seen in fights(observed) if observed.knows_writes else ():
+        fighting[client].append(seen)
+    clients = [_of_client(observed, client, fighting[client]) for client in observed.by_client]
     return {
         "since": _time(since),
         "requests": sum(client["requests"] for client in clients),
@@ -42,8 +45,9 @@ def report(observed: Observed, since: float = 0.0, notes: Sequence[str] = ()) ->
     }
 
 
-def _of_client(observed: Observed, client: ClientKey, requests: Sequence[RecordedRequest]) -> Object:
-    seen: list[Seen] = [each for habit in HABITS_OF_REQUESTS for each in habit(requests)]
+def _of_client(observed: Observed, client: ClientKey, fighting: Sequence[SeenHabit]) -> Object:
+    requests = observed.by_client[client]
+    seen: list[SeenHabit] = [*fighting, *(each for habit in HABITS_OF_REQUESTS for each in habit(requests))]
     if observed.knows_writes:
         seen += [each for habit in HABITS_OF_WRITES for each in habit(observed, requests)]
     return {
@@ -72,7 +76,7 @@ def _asked(requests: Iterable[RecordedRequest]) -> list[Object]:
     ]
 
 
-def _habit(name: str, seen: Sequence[Seen]) -> Object:
+def _habit(name: str, seen: Sequence[SeenHabit]) -> Object:
     habit = HABITS[name]
     return {
         "habit": name,

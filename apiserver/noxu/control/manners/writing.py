@@ -1,28 +1,30 @@
 """Bad habits that writes show, together with what they have changed: no-ops, hot loops, fights, lost updates.
 
-Each function gets what was observed and the requests of one client, and yields what it has seen. The objects of Leases and Events
+A function gets what was observed and the requests of one client, and yields what it has seen. The objects of Leases and Events
 are left out of loops and fights: they are written again and again by design, and by several.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from noxu.control.manners.habits import Seen
+from noxu.control.manners.habits import SeenHabit
 from noxu.control.manners.observed import (
     ERRORS,
     ClientKey,
     ObjectId,
     Observed,
     ObservedWrite,
-    Writer,
+    WriteAuthor,
+    burst,
     client_of,
     has_written,
     object_of,
 )
 from noxu.control.recorded_requests import RecordedRequest
+from noxu.values import MAX_INT64
 
 HOT: Final = 10
 """Writes of an object within HOT_WITHIN seconds; more of them are a hot loop."""
@@ -35,14 +37,14 @@ SHOWN_PATHS: Final = 5
 Requests = Sequence[RecordedRequest]
 
 
-def no_op_writes(observed: Observed, requests: Requests) -> Iterator[Seen]:
+def no_op_writes(observed: Observed, requests: Requests) -> Iterator[SeenHabit]:
     """An update or a patch that has written no revision."""
     for request in requests:
         if has_written(request) and request.id not in observed.written_ids:
-            yield Seen("no_op_writes", f"{_shown(object_of(request))} was so already", [request])
+            yield SeenHabit("no_op_writes", f"{_shown(object_of(request))} was so already", [request])
 
 
-def hot_loops(observed: Observed, requests: Requests) -> Iterator[Seen]:
+def hot_loops(observed: Observed, requests: Requests) -> Iterator[SeenHabit]:
     """An object that is written again and again, while nothing changes what it asks for."""
     writes: defaultdict[ObjectId, list[RecordedRequest]] = defaultdict(list)
     for request in requests:
@@ -51,65 +53,57 @@ def hot_loops(observed: Observed, requests: Requests) -> Iterator[Seen]:
     for object_, written in writes.items():
         if len(written) <= HOT:
             continue
-        changes = [observed.time_of(write) for write in observed.by_object.get(object_, ()) if write.changes_spec]
-        busiest = max((_burst(part) for part in _between(written, changes)), key=len, default=[])
+        parts = _between_changes(observed, written, observed.by_object.get(object_, ()))
+        busiest = max((burst(part, HOT_WITHIN) for part in parts), key=len, default=[])
         if len(busiest) > HOT:
             spent = busiest[-1].at - busiest[0].at
             note = f"{_shown(object_)}: {len(busiest)} writes in {spent:.3g} s, and no change of what it asks for"
-            yield Seen("hot_loops", note, busiest)
+            yield SeenHabit("hot_loops", note, busiest)
 
 
-def _between(written: Requests, changes: Sequence[float]) -> Iterator[list[RecordedRequest]]:
-    """The writes between changes; one that makes a change begins a part."""
+def _between_changes(
+    observed: Observed, written: Requests, writes: Sequence[ObservedWrite]
+) -> Iterator[list[RecordedRequest]]:
+    """The requests between changes of the spec; one that makes a change begins a part."""
+    # times have milliseconds: of those that are equal, the revision decides
+    marks = deque(sorted((observed.time_of(write), write.revision) for write in writes if write.changes_spec))
+    revisions = {write.request_id: write.revision for write in writes}
     part: list[RecordedRequest] = []
-    marks = sorted(changes)
     for request in written:
-        while marks and marks[0] <= request.at:
-            marks.pop(0)
+        while marks and marks[0] <= (request.at, revisions.get(request.id, MAX_INT64)):
+            marks.popleft()
             yield part
             part = []
         part.append(request)
     yield part
 
 
-def _burst(written: Requests) -> list[RecordedRequest]:
-    """The most writes within HOT_WITHIN seconds."""
-    best, first = (0, 0), 0
-    for last, request in enumerate(written):
-        while written[first].at < request.at - HOT_WITHIN:
-            first += 1
-        best = max(best, (last + 1 - first, -first))
-    return list(written[-best[1] : -best[1] + best[0]])
-
-
 class _Turn(NamedTuple):
     """A writer that has set a field, whatever it was."""
 
-    writer: Writer
+    writer: WriteAuthor
     write: ObservedWrite
 
 
-def fights(observed: Observed, requests: Requests) -> Iterator[Seen]:
-    """Two writers that set the same field of an object in turn. Both see it."""
-    if not requests:
-        return
-    client = client_of(requests[0])
+def fights(observed: Observed) -> Iterator[tuple[ClientKey, SeenHabit]]:
+    """Two writers that set the same field of an object in turn; of each that is a client."""
     for object_, writes in observed.by_object.items():
-        if object_.resource in _REPEATED or not any(write.writer.client == client for write in writes):
+        if object_.resource in _REPEATED or len(writes) <= TURNS:
             continue
-        found: dict[tuple[Writer, Writer], tuple[list[_Turn], list[str]]] = {}
+        found: dict[tuple[WriteAuthor, ...], tuple[list[_Turn], list[str]]] = {}
         for path, turns in _turns(observed, writes).items():
             run = _longest(turns)
-            if len(run) > TURNS and client in {turn.writer.client for turn in run if turn.writer.is_client}:
-                first, second = sorted({turn.writer for turn in run}, key=lambda writer: (str(writer), writer))
-                found.setdefault((first, second), (run, []))[1].append(path)
-        for (first, second), (run, paths) in found.items():
+            if len(run) > TURNS:
+                both = tuple(sorted({turn.writer for turn in run}, key=lambda writer: (str(writer), writer)))
+                found.setdefault(both, (run, []))[1].append(path)
+        for both, (run, paths) in found.items():
             fields = ", ".join(paths[:SHOWN_PATHS]) + (" …" if len(paths) > SHOWN_PATHS else "")
-            note = f"{_shown(object_)}: {first} and {second} set {fields} in turn, {len(run)} times"
+            note = f"{_shown(object_)}: {' and '.join(map(str, both))} set {fields} in turn, {len(run)} times"
             evidence = [
                 observed.by_id[turn.write.request_id] for turn in run if turn.write.request_id in observed.by_id
             ]
-            yield Seen("fights", note, evidence)
+            for client in {writer.client for writer in both if writer.is_client}:
+                yield client, SeenHabit("fights", note, evidence)
 
 
 def _turns(observed: Observed, writes: Sequence[ObservedWrite]) -> dict[str, list[_Turn]]:
@@ -140,7 +134,7 @@ def _longest(turns: Sequence[_Turn]) -> list[_Turn]:
     return best
 
 
-def lost_updates(observed: Observed, requests: Requests) -> Iterator[Seen]:
+def lost_updates(observed: Observed, requests: Requests) -> Iterator[SeenHabit]:
     """A PUT without a resourceVersion, of a field that another writer has set since this client last read the object.
 
     A client with a watch of the resource may have seen that, so nothing is said about it.
@@ -160,28 +154,35 @@ def lost_updates(observed: Observed, requests: Requests) -> Iterator[Seen]:
 
 def _overwritten(
     observed: Observed, object_: ObjectId, before: RecordedRequest, request: RecordedRequest
-) -> Iterator[Seen]:
-    client: ClientKey = client_of(request)
+) -> Iterator[SeenHabit]:
+    writes, place = observed.by_object.get(object_, ()), observed.place_of.get(request.id)
+    if place is None or place >= len(writes) or writes[place].request_id != request.id:
+        return
     others: dict[str, ObservedWrite] = {}
-    for write in observed.by_object.get(object_, ()):
-        if write.request_id == request.id:
-            lost = [path for path in write.changed or () if path in others]
-            if lost:
-                other = others[lost[0]]
-                evidence = [observed.by_id[id_] for id_ in (before.id, other.request_id) if id_ in observed.by_id]
-                note = f"{_shown(object_)}: {', '.join(lost[:SHOWN_PATHS])} of {other.writer} was overwritten"
-                yield Seen("lost_updates", note, [*evidence, request])
-            return
-        if observed.time_of(write) < before.at + before.seconds:
-            continue
-        if write.writer.is_client and write.writer.client == client:
-            continue
-        for path in write.changed or ():
-            others[path] = write
+    for n in range(place - 1, -1, -1):
+        write = writes[n]
+        if not _is_after(observed, write, before):
+            break  # what was read has it, and all before it
+        if not (write.writer.is_client and write.writer.client == client_of(request)):
+            others |= {path: write for path in write.changed or () if path not in others}
+    lost = [path for path in writes[place].changed or () if path in others]
+    if lost:
+        other = others[lost[0]]
+        evidence = [observed.by_id[id_] for id_ in (before.id, other.request_id) if id_ in observed.by_id]
+        note = f"{_shown(object_)}: {', '.join(lost[:SHOWN_PATHS])} of {other.writer} was overwritten"
+        yield SeenHabit("lost_updates", note, [*evidence, request])
+
+
+def _is_after(observed: Observed, write: ObservedWrite, read: RecordedRequest) -> bool:
+    """Whether something was written after it was read. Times have milliseconds: of those that are equal, arrival decides."""
+    request = observed.by_id.get(write.request_id)
+    is_later = request is None or request.number > read.number
+    return is_later and observed.time_of(write) >= read.at + read.seconds
 
 
 def _shown(object_: ObjectId) -> str:
     return f"{object_.resource} {'/'.join(part for part in object_[1:] if part)}"
 
 
-HABITS_OF_WRITES: Final = (no_op_writes, hot_loops, fights, lost_updates)
+HABITS_OF_WRITES: Final = (no_op_writes, hot_loops, lost_updates)
+"""Those of one client; `fights` are of two."""
