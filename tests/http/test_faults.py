@@ -220,3 +220,10 @@ def test_a_plan_of_a_file(noxu: Noxu, tmp_path: Any) -> None:
         assert (value["seed"], [rule["name"] for rule in value["rules"]]) == (3, ["conflicts", "error"])
     with pytest.raises(ApiError, match='there is no preset "conflict", only'):
         noxu.faults({"presets": ["conflict"]})
+
+
+def test_a_context_counts_its_own_hits_only(noxu: Noxu) -> None:
+    for _ in range(2):
+        with noxu.fault(resource="configmaps", verbs=["create"], error="Conflict") as fault:
+            assert ask(noxu, "POST", MAPS, config_map("a")).status == 409
+        assert fault.hits == 1

@@ -41,6 +41,8 @@ class InjectedFaults:
         self._rules = rules
         self._seed = seed
         self._names: list[str] = []
+        self._fired_before = 0
+        """How many hits there were when the context was opened: a name is free again when its rule is cleared."""
 
     @property
     def hits(self) -> int:
@@ -50,7 +52,9 @@ class InjectedFaults:
     @property
     def fired(self) -> list[Object]:
         """The hits since the context was opened, the oldest first."""
-        return [hit.described() for hit in self._part.armed.fired if hit.rule.name in self._names]
+        armed = self._part.armed
+        before = len(armed.fired) - (armed.number_fired - self._fired_before)
+        return [hit.described() for hit in [*armed.fired][max(before, 0) :] if hit.rule.name in self._names]
 
     @property
     def _part(self) -> Faults:
@@ -60,6 +64,7 @@ class InjectedFaults:
         part = self._part
         if self._seed is not None:
             part.armed.seed = self._seed
+        self._fired_before = part.armed.number_fired
         self._names = [rule.name for rule in part.add(self._rules)]
 
     async def _remove(self) -> None:
