@@ -223,3 +223,63 @@ def test_a_watch_that_is_hit_ends_with_the_server(noxu: Noxu) -> None:
         write(noxu, "a1")
         noxu.stop()
         assert watcher.rest() == []
+
+
+# -- views of some objects --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("view", ["freeze", "hold"])
+def test_one_object_is_frozen_and_the_others_are_not(noxu: Noxu, view: str) -> None:
+    write(noxu, "a1", "b1")
+    with watching(noxu) as watcher:
+        with noxu.fault(resource="configmaps", user_agent="operator/*", name="a", view=view):
+            write(noxu, "a2", "b2", "a-", "c1")
+            assert watcher.take(2) == ["MODIFIED b 2", "ADDED c 1"]
+            assert listed(noxu)[1] == {"a": "1", "b": "2", "c": "1"}
+            assert listed(noxu, "other/1")[1] == {"b": "2", "c": "1"}
+            assert listed(noxu, query="limit=1")[1] == {"a": "1"}
+            with closing(Watcher(noxu, "timeoutSeconds=1")) as fresh:
+                seen = [event for event in fresh.rest() if event != "ADDED kube-root-ca.crt"]
+                assert seen == ["ADDED a 1", "ADDED b 2", "ADDED c 1"]
+        assert watcher.rest() == ["ERROR 410"]  # it lists again, and learns that a is gone
+        assert listed(noxu)[1] == {"b": "2", "c": "1"}
+
+
+def test_a_client_that_has_missed_nothing_of_an_object_goes_on(noxu: Noxu) -> None:
+    with watching(noxu) as watcher:
+        with noxu.fault(resource="configmaps", user_agent="operator/*", name="a", view="freeze"):
+            write(noxu, "b1")
+        write(noxu, "a1")
+        assert watcher.take(2) == ["ADDED b 1", "ADDED a 1"]
+
+
+def test_another_rule_changes_nothing_about_a_view(noxu: Noxu) -> None:
+    with watching(noxu) as held, watching(noxu, agent="other/1") as partial:
+        with (
+            noxu.fault(resource="configmaps", user_agent="operator/*", view="hold"),
+            noxu.fault(resource="configmaps", user_agent="other/*", name="a", view="freeze"),
+        ):
+            write(noxu, "a1", "b1")
+            assert partial.take(1) == ["ADDED b 1"]
+            with noxu.fault(resource="secrets", error=500):
+                write(noxu, "b2")
+            assert partial.take(1) == ["MODIFIED b 2"]
+        assert held.rest() == partial.rest() == ["ERROR 410"]
+
+
+def test_the_objects_of_a_namespace_are_frozen(noxu: Noxu) -> None:
+    noxu.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
+    write(noxu, "a1")
+    everywhere = "/api/v1/configmaps"
+    with noxu.fault(resource="configmaps", user_agent="operator/*", namespace="default", view="freeze"):
+        write(noxu, "a2")
+        noxu.apply({**config_map("a", n="7"), "metadata": {"name": "a", "namespace": "shop"}})
+        connection = http.client.HTTPConnection(urlsplit(noxu.url).netloc, timeout=60)
+        connection.request("GET", everywhere, headers={"User-Agent": OPERATOR})
+        items = json.loads(connection.getresponse().read())["items"]
+        connection.close()
+        values = {
+            f"{item['metadata']['namespace']}/{item['metadata']['name']}": item["data"].get("n") for item in items
+        }
+        assert (values["default/a"], values["shop/a"]) == ("1", "7")
+        assert listed(noxu)[1] == {"a": "1"}

@@ -7,13 +7,15 @@ does, in the order in which they were added; one that answers or breaks the conn
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
 from noxu.api.errors import ApiError
 from noxu.clock import Clock
 from noxu.control.faults import streams
-from noxu.control.faults.armed import Armed, Asked, Hit
+from noxu.control.faults.armed import Armed, Asked, Hit, View
+from noxu.control.faults.partial import PartialReader
 from noxu.control.faults.store import STORE_FAULT
 from noxu.control.faults.streams import StreamFaults
 from noxu.control.running import ProgramsUnderTest, ProgramUnderTest
@@ -40,11 +42,17 @@ class InjectFaults(RequestFilter):
         asked, now = _asked(exchange), self._clock.now()
         if info.verb == "watch":
             exchange.stream_faults = self.of_stream(exchange)
-        elif info.verb == "list" and (shown := self._shown(asked)):
+        elif info.verb == "list" and (views := self.armed.views(asked, now)):
+            shown = _shown(views)
             wanted = first(exchange.query, "resourceVersion")
-            if wanted.isdecimal() and int(wanted) > shown:
+            if shown and wanted.isdecimal() and int(wanted) > shown:
                 return self._wait_for(exchange, asked, int(wanted))
-            exchange.moment = str(shown)
+            if shown:
+                exchange.moment = str(shown)
+            elif hidden := streams.hidden_of(views):
+                reader = PartialReader(exchange.backend.reader, hidden)
+                # a new backend: that of the app is shared by all requests
+                exchange.backend = dataclasses.replace(exchange.backend, reader=reader)
         hits = self.armed.hits(asked, now)
         if (
             self.armed.has_rules(asked, "program") and self._program(exchange) is not None
@@ -52,14 +60,10 @@ class InjectFaults(RequestFilter):
             hits += self.armed.hits(asked, now, "program")
         return self._strike(exchange, hits) if hits else None
 
-    def _shown(self, asked: Asked) -> Revision:
-        """The revision that a client is shown; 0: the present."""
-        return min((revision for _, revision in self.armed.views(asked, self._clock.now())), default=0)
-
     async def _wait_for(self, exchange: Exchange, asked: Asked, wanted: Revision) -> None:
         """Wait for a revision as a server does that lags behind. Raises ApiError Timeout."""
         await asyncio.sleep(BLOCK_TIMEOUT)
-        shown = self._shown(asked)  # the view may be over
+        shown = _shown(self.armed.views(asked, self._clock.now()))  # the view may be over
         if shown and shown < wanted:
             raise too_large(wanted, shown)
         exchange.moment = str(shown) if shown else ""
@@ -152,6 +156,11 @@ class InjectFaults(RequestFilter):
     async def store(self, exchange: Exchange, hit: Hit) -> None:
         STORE_FAULT.set(hit.rule.effect.parameters["what"])
         exchange.leaving.append(_end_store_fault)  # the task of a connection handles further requests
+
+
+def _shown(views: Sequence[View]) -> Revision:
+    """The revision at which a client is shown everything; 0: the present."""
+    return min((view.revision for view in views if view.is_whole), default=0)
 
 
 def _asked(exchange: Exchange) -> Asked:

@@ -40,7 +40,7 @@ from noxu.values import Object
 from noxu_storage.types import Compacted, Corrupt, Event, Prefix, Revision
 
 if TYPE_CHECKING:
-    from noxu.control.faults.streams import StreamFaults
+    from noxu.control.faults.streams import Ending, StreamFaults
 
 BOOKMARK_EVERY: Final = 60.0
 BOOKMARK_BEFORE_END: Final = 2.0
@@ -282,7 +282,7 @@ class Stream:
         self._wake = asyncio.Event()
         self._drain_timeout: asyncio.Timeout | None = None  # of the current `_drain`
         self._faults: StreamFaults | None = None
-        self._expires = False
+        self._ending: Ending = "stays"
 
     # -- the fan-out's side
 
@@ -355,9 +355,9 @@ class Stream:
         if self._drain_timeout is not None and not self._drain_timeout.expired():
             self._drain_timeout.reschedule(0)  # ends the wait of `_drain` now
 
-    def hit_by(self, faults: StreamFaults | None, *, expires: bool = False) -> None:
-        """Let faults hit it from now on; None: no longer. `expires`: it ends with 410 if there are events that it has not sent."""
-        self._faults, self._expires = faults, expires
+    def hit_by(self, faults: StreamFaults | None, ending: Ending = "stays") -> None:
+        """Let faults hit it from now on; None: no longer. `ending` says how it goes on after those before."""
+        self._faults, self._ending = faults, ending
         self._wake.set()
 
     @property
@@ -434,6 +434,10 @@ class Stream:
             entries = [collection.entries[single]] if single in collection.entries else []
         # that of the entries above: nothing was awaited since
         self.after = self.reader.cache.revision if limit is None else limit
+        if self._faults is not None and self._faults.hidden:
+            name, hidden = self.selection.resource.collection, self._faults.hidden
+            seen = await self._faults.as_seen(self.reader.store, name, entries, hidden, self.partition)
+            entries = [entry for entry in seen if single in (None, entry.key)]
         if options.initial_events is False:
             return
         for portion in portions(entries, lambda entry: len(entry.stored)):
@@ -458,10 +462,9 @@ class Stream:
             now = time.monotonic()
             if self._end_revision == _IMMEDIATELY or (now >= deadline and (self.after >= initial or self._is_held)):
                 return
-            if self._expires:
-                self._expires = False  # of the fault that has ended
-                if collection.changed > self.after:
-                    raise Compacted(self.reader.cache.revision)
+            ending, self._ending = self._ending, "stays"  # of the fault that is over
+            if ending == "expires" or (ending == "expires if behind" and collection.changed > self.after):
+                raise Compacted(self.reader.cache.revision)
             is_held = self._is_held
             if self._behind and not is_held:
                 await self._drain()

@@ -64,8 +64,10 @@ class Watches:
     def hit_by(self, faults_of: Callable[[Exchange], StreamFaults | None]) -> None:
         """Let faults hit the open watches."""
         for stream, exchange in list(self.streams.items()):
-            before, exchange.stream_faults = exchange.stream_faults, faults_of(exchange)
-            stream.hit_by(exchange.stream_faults, expires=before is not None and before.holds)
+            before, faults = exchange.stream_faults, faults_of(exchange)
+            ending = faults.follow(before) if faults is not None else before.end() if before is not None else "stays"
+            exchange.stream_faults = faults
+            stream.hit_by(faults, ending)
 
     def end(self) -> None:
         """End all watches immediately."""

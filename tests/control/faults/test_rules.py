@@ -144,7 +144,7 @@ def test_an_effect_on_writes_leaves_reads_alone() -> None:
         ({"watch": "lose"}, "rules[0].watch: 'lose' is none of drop, duplicate, close, expire, silent"),
         ({"watch": {"late": "x"}}, "rules[0].watch: "),
         ({"view": "freeze"}, "rules[0].match: a view is of one resource: match: {resource: widgets}"),
-        ({"view": "freeze", "match": {"resource": "w", "name": "a"}}, "rules[0].match.name: a view is of whole collections"),
+        ({"view": "freeze", "match": {"resource": "w", "subresource": "status"}}, "rules[0].match.subresource: a view is of objects, whose parts are seen together"),
         ({"view": "hold", "match": {"resource": "w"}, "times": 2}, "rules[0].times: a view lasts as long as the rule is on: from and until say how long"),
         ({"stale": {}}, "rules[0].stale: it is a duration such as 5s, or {revisions: 3}"),
         ({"stale": {"by": "5s", "revisions": 3}}, "rules[0].stale: it is stale by a duration or by a number of revisions: one of them"),

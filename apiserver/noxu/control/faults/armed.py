@@ -45,6 +45,14 @@ class Asked(NamedTuple):
     """Its Audit-Id."""
 
 
+class View(NamedTuple):
+    """A rule about what a client sees, and the revision that it shows. `is_whole`: it is about all that was asked for."""
+
+    rule: Rule
+    revision: Revision
+    is_whole: bool
+
+
 class Hit(NamedTuple):
     """A rule that hits a request. `number` is that of the request, of those that the rule matches."""
 
@@ -150,13 +158,16 @@ class Armed:
             for count in self._counts.values()
         ]
 
-    def views(self, asked: Asked, now: datetime) -> list[tuple[Rule, Revision]]:
-        """The rules about what a client sees that are on, and the revisions that they show. Nothing is counted."""
+    def views(self, asked: Asked, now: datetime) -> list[View]:
+        """The rules about what a client sees that are on. Nothing is counted. `asked` is a list, or a watch."""
         candidates = self._of("view", asked)
+        counts = {count.rule.name: count for named in candidates.named.values() for count in named}
+        counts |= {count.rule.name: count for count in candidates.others}
         return [
-            (count.rule, count.revision)
-            for count in candidates.others
-            if _matches(count.rule.match, asked) and _is_on(count, now)
+            View(count.rule, count.revision, _is_whole(count.rule.match, asked))
+            for count in counts.values()
+            if _is_on(count, now) and _fits_client(count.rule.match, asked)
+            if not asked.namespace or count.rule.match.namespace in (None, asked.namespace)
         ]
 
     def oldest_shown(self) -> Revision:
@@ -256,6 +267,10 @@ def chance(seed: int, rule: str, number: int) -> float:
 
 def _since(moment: float | datetime, added: datetime) -> datetime:
     return moment if isinstance(moment, datetime) else added + timedelta(seconds=moment)
+
+
+def _is_whole(match: Match, asked: Asked) -> bool:
+    return match.name is None and match.namespace in (None, asked.namespace)
 
 
 def _is_on(count: _Count, now: datetime) -> bool:

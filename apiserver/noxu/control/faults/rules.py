@@ -169,8 +169,8 @@ def _contract(rule: Object, kind: str, parameters: Mapping[str, Any], path: str)
         problems.append((f"{path}.watch", why))
     match = rule.get("match")
     if kind == "view" and isinstance(match, dict):
-        why = "a view is of whole collections: streams would have to go back to older revisions"
-        problems += [(f"{path}.match.{name}", why) for name in ("name", "namespace", "subresource") if match.get(name)]
+        if match.get("subresource"):
+            problems.append((f"{path}.match.subresource", "a view is of objects, whose parts are seen together"))
         if not match.get("resource"):
             problems.append((f"{path}.match.resource", "a view is of one resource"))
     elif kind == "view":
