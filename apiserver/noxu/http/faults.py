@@ -42,6 +42,9 @@ class InjectFaults(RequestFilter):
         asked, now = _asked(exchange), self._clock.now()
         if info.verb == "watch":
             exchange.stream_faults = self.of_stream(exchange)
+            after = first(exchange.query, "resourceVersion")
+            if after.isdecimal() and (floor := self.armed.floor(asked, int(after))):
+                raise too_old(int(after), floor)
         elif info.verb == "list" and (views := self.armed.views(asked, now)):
             shown = _shown(views)
             wanted = first(exchange.query, "resourceVersion")

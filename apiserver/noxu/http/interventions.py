@@ -93,7 +93,7 @@ class Interventions:
 
     def notes(self) -> list[str]:
         """What a verbose report about the health of the server says besides."""
-        if self._faults is None:
+        if self._faults is None or not self._faults.armed.rules:
             return []
         names = ", ".join(rule.name for rule in self._faults.armed.rules)
         return [f"faults are on: {names}; `noxu fault clear` clears them"]
