@@ -1,0 +1,102 @@
+"""What informers do when their lists and watches meet a fault. All end with what the server has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import pytest
+
+from noxu.testing.handle import Noxu
+from tests.clients.driven import Driven, client
+from tests.clients.test_faults import numbers, put
+from tests.timing import eventually
+
+__all__ = ["client"]
+
+CHANGES: Final = ["update a 4", "add b 5", "update a 6", "delete b 5"]
+
+
+class Follow(NamedTuple):
+    """A fault, and what an informer sees of the CHANGES that are made while it is on.
+
+    `lists`: the informer starts in the fault; else it has synced before. `all`: it sees all changes, in their order.
+    `never`: what it does not see. `past`: its store is as it was, until the fault is cleared.
+    """
+
+    fault: dict[str, Any]
+    lists: bool = False
+    all: bool = False
+    never: str = ""
+    past: bool = False
+
+
+FOLLOWS: Final = {
+    "a stream ends": Follow({"verbs": ["watch"], "watch": "close", "name": "a", "nth": 1}),
+    "a stream expires": Follow({"verbs": ["watch"], "watch": "expire", "name": "a", "nth": 1}),
+    "an event comes twice": Follow({"verbs": ["watch"], "watch": "duplicate"}, all=True),
+    "an event is late": Follow({"verbs": ["watch"], "watch": {"late": "50ms"}, "nth": 1}, all=True),
+    "no bookmarks": Follow({"verbs": ["watch"], "watch": "silent"}, all=True),
+    "an event is lost": Follow(
+        {"verbs": ["watch"], "watch": "drop", "name": "a", "nth": 1, "breaks_contract": True}, never="update a 4"
+    ),
+    "a frozen view": Follow({"view": "freeze"}, all=True, past=True),
+    "a held view": Follow({"view": "hold"}, never="update a 4", past=True),
+    "a restart": Follow({"restart": "1s"}),
+    "a frozen view from the start": Follow({"view": "freeze"}, lists=True),
+    "no watch": Follow({"verbs": ["watch"], "error": 503, "times": 1}, lists=True),
+    "an expired watch": Follow({"verbs": ["watch"], "error": "Expired", "times": 1}, lists=True),
+    "too many watches": Follow({"verbs": ["watch"], "error": "TooManyRequests", "times": 1}, lists=True),
+    "a watch that hangs": Follow({"verbs": ["watch"], "hang": True}, lists=True),
+    "a watch that breaks": Follow({"verbs": ["watch"], "reset": "before", "times": 1}, lists=True),
+    "no list": Follow({"verbs": ["list"], "error": "TooManyRequests", "times": 1}, lists=True),
+    "a list that breaks": Follow({"verbs": ["list"], "reset": "before", "times": 1}, lists=True),
+    "a stale list": Follow({"verbs": ["list"], "stale": {"revisions": 1, "all": True}}, lists=True, never="add a 3"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("client", ["client-go", "kubernetes"], indirect=True)
+@pytest.mark.parametrize("row", FOLLOWS)
+def test_an_informer_meets_a_fault(row: str, client: Driven, server: Noxu, new_namespace: Callable[[], str]) -> None:
+    follow, namespace = FOLLOWS[row], new_namespace()
+    eventually(lambda: len(server.list("configmaps", namespace=namespace)) == 1)  # kube-root-ca.crt, which is not ours
+    put(server, namespace, "a", 1)
+    if not follow.lists:
+        client("follow", namespace)
+        eventually(lambda: client("seen", namespace)["store"] == ["a 1"])
+    put(server, namespace, "a", 3)
+    if not follow.lists:
+        eventually(lambda: client("seen", namespace)["store"] == ["a 3"])  # so its watch is open
+    # views are of whole collections, so they are of a client instead; so is a restart, which the test does not meet
+    where = {"user_agent": "driven/*"} if {"view", "restart"} & {*follow.fault} else {"namespace": namespace}
+    with server.fault(resource="configmaps", **where, **follow.fault) as fault:
+        if follow.lists:
+            client("follow", namespace)
+            if "view" not in follow.fault:
+                eventually(lambda: fault.hits)
+        put(server, namespace, "a", 4)
+        put(server, namespace, "b", 5)
+        put(server, namespace, "a", 6)
+        server.delete("configmaps", "b", namespace=namespace)
+        if follow.past:
+            assert client("seen", namespace)["store"] == ["a 3"]
+        elif "view" not in follow.fault and "hang" not in follow.fault:
+            eventually(lambda: client("seen", namespace)["store"] == ["a 6"])
+    eventually(lambda: client("seen", namespace)["store"] == ["a 6"])
+    assert numbers(server, namespace) == {"a": 6}
+    if follow.all:
+        eventually(lambda: _once(client("seen", namespace)["events"])[-len(CHANGES) :] == CHANGES)
+    if not (
+        client.name == "kubernetes" and follow.fault == {"view": "hold"}
+    ):  # it tries its revision again after a 410
+        assert follow.never not in client("seen", namespace)["events"]
+
+
+def _once(events: list[str]) -> list[str]:
+    """The events without repeated ones, which client-go hands on as updates."""
+    kept: list[str] = []
+    for event in events:
+        if event not in kept and event.replace("update", "add") not in kept:
+            kept.append(event)
+    return kept
