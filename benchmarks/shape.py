@@ -183,7 +183,7 @@ MEASURES: Final[dict[str, Measure]] = {
 MORE_IS_BETTER: Final = frozenset(name for name in MEASURES if name.startswith("comments"))
 
 BOUNDS: Final[dict[str, float]] = {
-    "product files": 568,
+    "product files": 569,
     "files under 40 lines": 4,
     "product lines": 126_098,
     "links": 0,

@@ -22,6 +22,7 @@ from noxu.control.running import ProgramsUnderTest, ProgramUnderTest
 from noxu.http.exchange import Exchange
 from noxu.http.filters import RequestFilter
 from noxu.http.request import first
+from noxu.http.watch import too_old
 from noxu.registry.reader import BLOCK_TIMEOUT, too_large
 from noxu_storage.types import FIRST, Revision
 
@@ -33,7 +34,7 @@ class InjectFaults(RequestFilter):
         self.armed = armed
         self._programs = programs
         self._clock = clock
-        self._hanging: set[asyncio.Future[None]] = set()
+        self._hanging: dict[asyncio.Future[None], str] = {}  # by the rule that has hit it
 
     def enter(self, exchange: Exchange) -> Awaitable[None] | None:
         info = exchange.info
@@ -76,9 +77,10 @@ class InjectFaults(RequestFilter):
         return streams.of(self.armed, _asked(exchange), self._clock.now)
 
     def release(self) -> None:
-        """Break the connections that hang."""
-        for hanging in self._hanging:
-            if not hanging.done():
+        """Break the connections that hang because of rules that are gone."""
+        there = {rule.name for rule in self.armed.rules}
+        for hanging, rule in self._hanging.items():
+            if rule not in there and not hanging.done():
                 hanging.set_result(None)
 
     async def _strike(self, exchange: Exchange, hits: Sequence[Hit]) -> None:
@@ -111,11 +113,11 @@ class InjectFaults(RequestFilter):
 
     async def hang(self, exchange: Exchange, hit: Hit) -> None:
         hanging = asyncio.get_running_loop().create_future()
-        self._hanging.add(hanging)
+        self._hanging[hanging] = hit.rule.name
         try:
             await hanging  # cancelled if the client is gone
         finally:
-            self._hanging.discard(hanging)
+            del self._hanging[hanging]
         _break(exchange)
         raise ConnectionResetError("a fault was injected: hang")
 

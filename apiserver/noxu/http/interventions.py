@@ -71,7 +71,7 @@ class Interventions:
             is_same = before is not None and before.armed is armed
             self._faults = faults = (is_same and before) or InjectFaults(armed, self._clock, programs)
             self.last.append(faults)
-        if before is not None and before is not self._faults:
+        if before is not None:
             before.release()
         if isinstance(self._webhooks, WebhookClient):
             hits = armed is not None and any(rule.scope == "webhook" for rule in armed.rules)
