@@ -54,6 +54,7 @@ ROWS: Final = (
         {"NOXU_CANCELLED_ROUNDS": 40, "NOXU_CANCELLED": 2_000}),
     Row("R17", ("tests/faults/test_etcd_replicas.py",),
         {"NOXU_REPLICA_ROUNDS": 4, "NOXU_REPLICA_WRITES": 400, "NOXU_REPLICA_PAUSE": 13}),
+    Row("R18", ("tests/control/test_walks.py",), {"NOXU_RESTORED_STEPS": 10_000}),
 )  # fmt: skip
 
 

@@ -26,6 +26,7 @@ from noxu.config import Config
 from noxu.control.backup import states_at
 from noxu.control.differences import DEFINITIONS
 from noxu.control.snapshots import Snapshots
+from noxu.controllers.controller import Controller
 from noxu.process.server import Server
 from noxu.registry.storage_form import is_temporary
 from noxu.values import Object
@@ -326,6 +327,9 @@ class Walk:
         revision = 0
         while quiet < 3:
             await asyncio.sleep(0.002)
+            for controller in plane.all_controllers:
+                if isinstance(controller, Controller):
+                    await controller.observed()  # one that lists again, as after a compaction, has no keys meanwhile
             is_idle = all(controller.queue.depth == 0 for controller in plane.all_controllers)
             timers = any(getattr(controller, "_timers", ()) for controller in plane.all_controllers)
             quiet = quiet + 1 if is_idle and not timers and plane.store.revision == revision else 0

@@ -167,8 +167,8 @@ class History:
     def record(self) -> None:
         """The answers of now, of one revision: again if something was written meanwhile."""
         while True:
-            self.settle()
             before = self.revision
+            self.settle()  # afterwards: else something may be written in between, and what follows from it be missing
             answers = self.answers("")
             self.settle()
             if self.revision == before:
