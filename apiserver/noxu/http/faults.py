@@ -14,7 +14,7 @@ from typing import Final
 from noxu.api.errors import ApiError
 from noxu.clock import Clock
 from noxu.control.faults import streams
-from noxu.control.faults.armed import Armed, Asked, Hit, View
+from noxu.control.faults.armed import Armed, Asked, ClientView, Hit
 from noxu.control.faults.partial import PartialReader
 from noxu.control.faults.store import STORE_FAULT
 from noxu.control.faults.streams import StreamFaults
@@ -163,7 +163,7 @@ class InjectFaults(RequestFilter):
         exchange.leaving.append(_end_store_fault)  # the task of a connection handles further requests
 
 
-def _shown(views: Sequence[View]) -> Revision:
+def _shown(views: Sequence[ClientView]) -> Revision:
     """The revision at which a client is shown everything; 0: the present."""
     return min((view.revision for view in views if view.is_whole), default=0)
 

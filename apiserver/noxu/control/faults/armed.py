@@ -47,7 +47,7 @@ class Asked(NamedTuple):
     """Its Audit-Id."""
 
 
-class View(NamedTuple):
+class ClientView(NamedTuple):
     """A rule about what a client sees, and the revision that it shows. `is_whole`: it is about all that was asked for."""
 
     rule: Rule
@@ -164,13 +164,13 @@ class Armed:
             for count in self._counts.values()
         ]
 
-    def views(self, asked: Asked, now: datetime) -> list[View]:
+    def views(self, asked: Asked, now: datetime) -> list[ClientView]:
         """The rules about what a client sees that are on. Nothing is counted. `asked` is a list, or a watch."""
         candidates = self._of("view", asked)
         counts = {count.rule.name: count for named in candidates.named.values() for count in named}
         counts |= {count.rule.name: count for count in candidates.others}
         return [
-            View(count.rule, count.revision, _is_whole(count.rule.match, asked))
+            ClientView(count.rule, count.revision, _is_whole(count.rule.match, asked))
             for count in counts.values()
             if _is_on(count, now) and _fits_client(count.rule.match, asked)
             if not asked.namespace or count.rule.match.namespace in (None, asked.namespace)
