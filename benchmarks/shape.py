@@ -167,7 +167,7 @@ Measure = Callable[[Sequence[Module]], float]
 MEASURES: Final[dict[str, Measure]] = {
     "product files": len,
     "files under 40 lines": short_files,
-    "product lines": lambda modules: sum(module.lines for module in modules),
+    "product lines": 126_286lambda modules: sum(module.lines for module in modules),
     "links": links,
     "private names of other packages": foreign_names,
     "imports of own modules in functions": late_imports,
@@ -183,9 +183,9 @@ MEASURES: Final[dict[str, Measure]] = {
 MORE_IS_BETTER: Final = frozenset(name for name in MEASURES if name.startswith("comments"))
 
 BOUNDS: Final[dict[str, float]] = {
-    "product files": 568,
+    "product files": 569,
     "files under 40 lines": 4,
-    "product lines": 126_098,
+    "product lines": 126_286,
     "links": 0,
     "private names of other packages": 1,
     "imports of own modules in functions": 44,

@@ -119,6 +119,16 @@ def test_a_request_hangs_until_the_fault_is_cleared(noxu: Noxu) -> None:
     assert ask(noxu, "GET", MAPS).status == 200
 
 
+def test_a_request_hangs_no_longer_although_other_faults_are_on(noxu: Noxu) -> None:
+    connection = http.client.HTTPConnection(urlsplit(noxu.url).netloc, timeout=60)
+    with noxu.fault(verbs=["create"], error=500):
+        with noxu.fault(verbs=["list"], hang=True) as fault:
+            connection.request("GET", MAPS)
+            eventually(lambda: fault.hits)
+        with pytest.raises(ConnectionError):
+            connection.getresponse()
+
+
 def test_a_server_with_a_request_that_hangs_stops(noxu: Noxu) -> None:
     connection = http.client.HTTPConnection(urlsplit(noxu.url).netloc, timeout=60)
     with noxu.fault(hang=True) as fault:

@@ -283,3 +283,20 @@ def test_the_objects_of_a_namespace_are_frozen(noxu: Noxu) -> None:
         }
         assert (values["default/a"], values["shop/a"]) == ("1", "7")
         assert listed(noxu)[1] == {"a": "1"}
+
+
+def test_a_held_client_that_asks_again_from_before_has_to_list(noxu: Noxu) -> None:
+    version, _ = listed(noxu)
+    with noxu.fault(resource="configmaps", user_agent="operator/*", view="hold"):
+        write(noxu, "a1", "a2")
+    for agent, status in ((OPERATOR, 410), ("other/1", 200)):
+        connection = http.client.HTTPConnection(urlsplit(noxu.url).netloc, timeout=60)
+        connection.request(
+            "GET", f"{MAPS}?watch=1&resourceVersion={version}&timeoutSeconds=1", headers={"User-Agent": agent}
+        )
+        answer = connection.getresponse()
+        assert answer.status == status
+        connection.close()
+    with watching(noxu) as watcher:
+        write(noxu, "a3")
+        assert watcher.take(1) == ["MODIFIED a 3"]

@@ -73,11 +73,12 @@ class Faults:
         if name not in names:
             there = f"there are {', '.join(names)}" if names else "there are none"
             raise ApiError(404, f'there is no fault "{name}"; {there}{meant(name, names)}', "NotFound", {})
-        self.armed.remove(name)
+        self.armed.remove(name, self._control.server.plane.cache.revision)
         self._switch()
 
     def clear(self) -> None:
-        self.armed.replace((), self.armed.seed, self._control.server.clock.now())
+        server = self._control.server
+        self.armed.replace((), self.armed.seed, server.clock.now(), server.plane.cache.revision)
         self._switch()
 
     def _wait_for_views(self) -> None:

@@ -14,7 +14,7 @@ from typing import Final
 from noxu.api.errors import ApiError
 from noxu.clock import Clock
 from noxu.control.faults import streams
-from noxu.control.faults.armed import Armed, Asked, FaultView, Hit
+from noxu.control.faults.armed import Armed, Asked, ClientView, Hit
 from noxu.control.faults.partial import PartialReader
 from noxu.control.faults.store import STORE_FAULT
 from noxu.control.faults.streams import StreamFaults
@@ -22,6 +22,7 @@ from noxu.control.running import ProgramsUnderTest, ProgramUnderTest
 from noxu.http.exchange import Exchange
 from noxu.http.filters import RequestFilter
 from noxu.http.request import first
+from noxu.http.watch import too_old
 from noxu.registry.reader import BLOCK_TIMEOUT, too_large
 from noxu_storage.types import FIRST, Revision
 
@@ -33,7 +34,7 @@ class InjectFaults(RequestFilter):
         self.armed = armed
         self._programs = programs
         self._clock = clock
-        self._hanging: set[asyncio.Future[None]] = set()
+        self._hanging: dict[asyncio.Future[None], str] = {}  # by the rule that has hit it
 
     def enter(self, exchange: Exchange) -> Awaitable[None] | None:
         info = exchange.info
@@ -42,6 +43,9 @@ class InjectFaults(RequestFilter):
         asked, now = _asked(exchange), self._clock.now()
         if info.verb == "watch":
             exchange.stream_faults = self.of_stream(exchange)
+            after = first(exchange.query, "resourceVersion")
+            if after.isdecimal() and (floor := self.armed.floor(asked, int(after))):
+                raise too_old(int(after), floor)
         elif info.verb == "list" and (views := self.armed.views(asked, now)):
             shown = _shown(views)
             wanted = first(exchange.query, "resourceVersion")
@@ -73,9 +77,10 @@ class InjectFaults(RequestFilter):
         return streams.of(self.armed, _asked(exchange), self._clock.now)
 
     def release(self) -> None:
-        """Break the connections that hang."""
-        for hanging in self._hanging:
-            if not hanging.done():
+        """Break the connections that hang because of rules that are gone."""
+        there = {rule.name for rule in self.armed.rules}
+        for hanging, rule in self._hanging.items():
+            if rule not in there and not hanging.done():
                 hanging.set_result(None)
 
     async def _strike(self, exchange: Exchange, hits: Sequence[Hit]) -> None:
@@ -108,11 +113,11 @@ class InjectFaults(RequestFilter):
 
     async def hang(self, exchange: Exchange, hit: Hit) -> None:
         hanging = asyncio.get_running_loop().create_future()
-        self._hanging.add(hanging)
+        self._hanging[hanging] = hit.rule.name
         try:
             await hanging  # cancelled if the client is gone
         finally:
-            self._hanging.discard(hanging)
+            del self._hanging[hanging]
         _break(exchange)
         raise ConnectionResetError("a fault was injected: hang")
 
@@ -158,7 +163,7 @@ class InjectFaults(RequestFilter):
         exchange.leaving.append(_end_store_fault)  # the task of a connection handles further requests
 
 
-def _shown(views: Sequence[FaultView]) -> Revision:
+def _shown(views: Sequence[ClientView]) -> Revision:
     """The revision at which a client is shown everything; 0: the present."""
     return min((view.revision for view in views if view.is_whole), default=0)
 

@@ -71,7 +71,7 @@ class Interventions:
             is_same = before is not None and before.armed is armed
             self._faults = faults = (is_same and before) or InjectFaults(armed, self._clock, programs)
             self.last.append(faults)
-        if before is not None and before is not self._faults:
+        if before is not None:
             before.release()
         if isinstance(self._webhooks, WebhookClient):
             hits = armed is not None and any(rule.scope == "webhook" for rule in armed.rules)
@@ -93,7 +93,7 @@ class Interventions:
 
     def notes(self) -> list[str]:
         """What a verbose report about the health of the server says besides."""
-        if self._faults is None:
+        if self._faults is None or not self._faults.armed.rules:
             return []
         names = ", ".join(rule.name for rule in self._faults.armed.rules)
         return [f"faults are on: {names}; `noxu fault clear` clears them"]

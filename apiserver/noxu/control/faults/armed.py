@@ -27,6 +27,8 @@ from noxu_storage.types import Revision
 
 MAX_FIRED: Final = 10_000
 """The newest hits are kept."""
+MAX_FLOORS: Final = 100
+"""Views that are over, whose clients have to list again; the newest."""
 MAX_INDEXED: Final = 1000
 """Kinds of requests whose rules are remembered."""
 
@@ -45,7 +47,7 @@ class Asked(NamedTuple):
     """Its Audit-Id."""
 
 
-class FaultView(NamedTuple):
+class ClientView(NamedTuple):
     """A rule about what a client sees, and the revision that it shows. `is_whole`: it is about all that was asked for."""
 
     rule: Rule
@@ -102,6 +104,8 @@ class Armed:
     number_fired: int = 0
     """Also of those that are no longer kept."""
     _counts: dict[str, _Count] = field(default_factory=dict)
+    _floors: deque[tuple[Match, Revision, Revision]] = field(default_factory=lambda: deque(maxlen=MAX_FLOORS))
+    """Of views that are over: from the first revision on, up to the last one, their clients cannot watch."""
     _index: dict[tuple[Scope, str, str, str], _Candidates] = field(default_factory=dict)
 
     @property
@@ -109,7 +113,7 @@ class Armed:
         return [count.rule for count in self._counts.values()]
 
     def __bool__(self) -> bool:
-        return bool(self._counts)
+        return bool(self._counts or self._floors)
 
     def add(self, rules: Sequence[Rule], now: datetime, revision: Revision = 0) -> None:
         """`revision` is the newest one."""
@@ -135,13 +139,15 @@ class Armed:
             if count.is_armed and count.rule.effect.kind == "restart"
         ]
 
-    def remove(self, name: str) -> None:
-        """Raises KeyError."""
-        del self._counts[name]
+    def remove(self, name: str, revision: Revision = 0) -> None:
+        """`revision` is the newest one. Raises KeyError."""
+        self._release(self._counts.pop(name), revision)
         self._index.clear()
 
     def replace(self, rules: Sequence[Rule], seed: int, now: datetime, revision: Revision = 0) -> None:
         """Other rules, which have seen nothing."""
+        for count in self._counts.values():
+            self._release(count, revision)
         self._counts.clear()
         self.seed = seed
         self.add(rules, now, revision)
@@ -158,13 +164,13 @@ class Armed:
             for count in self._counts.values()
         ]
 
-    def views(self, asked: Asked, now: datetime) -> list[FaultView]:
+    def views(self, asked: Asked, now: datetime) -> list[ClientView]:
         """The rules about what a client sees that are on. Nothing is counted. `asked` is a list, or a watch."""
         candidates = self._of("view", asked)
         counts = {count.rule.name: count for named in candidates.named.values() for count in named}
         counts |= {count.rule.name: count for count in candidates.others}
         return [
-            FaultView(count.rule, count.revision, _is_whole(count.rule.match, asked))
+            ClientView(count.rule, count.revision, _is_whole(count.rule.match, asked))
             for count in counts.values()
             if _is_on(count, now) and _fits_client(count.rule.match, asked)
             if not asked.namespace or count.rule.match.namespace in (None, asked.namespace)
@@ -174,6 +180,22 @@ class Armed:
         """The oldest revision that a view shows or will show; 0: there are no views."""
         views = [count for count in self._counts.values() if count.rule.effect.kind == "view" and count.is_armed]
         return min((count.revision for count in views), default=0)
+
+    def _release(self, count: _Count, revision: Revision) -> None:
+        """A view is over: its client must not go on from before, where it would see what it was not to see."""
+        match, effect = count.rule.match, count.rule.effect
+        is_held = effect.kind == "view" and (effect.parameters["what"] == "hold" or match.name or match.namespace)
+        if is_held and count.is_armed and count.revision < revision:
+            self._floors.append((match, count.revision, revision))
+
+    def floor(self, watch: Asked, after: Revision) -> Revision:
+        """The oldest revision that a client can watch from, whose view is over; 0: it can from `after`."""
+        floors = [
+            newest
+            for match, oldest, newest in self._floors
+            if oldest <= after < newest and match.resource == watch.resource and _fits_client(match, watch)
+        ]
+        return max(floors, default=0)
 
     def next_change(self, now: datetime) -> datetime | None:
         """When a view begins or ends by itself next; None: never."""

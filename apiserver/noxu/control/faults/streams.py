@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Final, Literal
 
-from noxu.control.faults.armed import Armed, Asked, FaultView
+from noxu.control.faults.armed import Armed, Asked, ClientView
 from noxu.control.faults.partial import Hidden, as_seen
 from noxu_storage.types import Key, Revision
 
@@ -87,7 +87,7 @@ def _ending(missed: set[str], held: set[str]) -> Ending:
     return "expires" if missed else "expires if behind" if held else "stays"
 
 
-def hidden_of(views: Sequence[FaultView]) -> list[Hidden]:
+def hidden_of(views: Sequence[ClientView]) -> list[Hidden]:
     """The objects of views that are not about everything that was asked for."""
     return [
         Hidden(view.rule.name, _partition(view.rule.match.namespace), view.rule.match.name, view.revision)
