@@ -47,13 +47,38 @@ def project(pytester: pytest.Pytester) -> pytest.Pytester:
     return pytester
 
 
+OPERATOR = """#!/usr/bin/env python3
+import json, os, time, urllib.error, urllib.request
+
+def ask(method, path, value=None, kind="application/json"):
+    body = None if value is None else json.dumps(value).encode()
+    url = os.environ["NOXU_URL"] + path
+    request = urllib.request.Request(url, body, {"Content-Type": kind}, method=method)
+    try:
+        return urllib.request.urlopen(request).status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+widget = "/apis/example.com/v1/namespaces/default/widgets/a"
+while ask("GET", widget) == 404:
+    time.sleep(0.01)
+for name in ("first", "second"):  # 409: an earlier life has created it
+    assert ask("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": name}}) in (201, 409)
+ask("PATCH", widget + "/status", {"status": {"ready": True}}, "application/merge-patch+json")
+time.sleep(600)
+"""
+
+
 def _example(document: str) -> str:
     return "\n".join(re.findall(r"```python\n(.*?)```", (ROOT / document).read_text(), re.DOTALL))
 
 
 def test_the_example_of_the_documentation_works(project: pytest.Pytester) -> None:
     project.makepyfile(_example("docs/testing.md"))
-    project.runpytest_inprocess().assert_outcomes(passed=8)
+    operator = project.path / "operator"
+    operator.write_text(OPERATOR)
+    operator.chmod(0o755)
+    project.runpytest_inprocess().assert_outcomes(passed=9)
 
 
 def test_the_example_of_the_readme_works(project: pytest.Pytester) -> None:

@@ -3,7 +3,7 @@
     with noxu.program(["./operator"], restart=True) as operator:
         with noxu.fault(verbs=["create"], nth=2, process={"kill": "after"}):     # a crash between two writes
             noxu.apply("widget.yaml")
-            noxu.wait("widget", "a", condition="Ready")
+            noxu.wait("widget", "a", "Ready")
     assert operator.lives == 2
 
 A program has a process group of its own: what it has started ends with it.
