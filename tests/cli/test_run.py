@@ -306,7 +306,9 @@ def test_nothing_is_left_when_it_is_killed(left: Left, line: str, monkeypatch: p
 
 @on_linux
 def test_a_server_that_is_killed(left: Left) -> None:
-    with started(left, f"trap 'exit 4' TERM; {WAITS}") as run:
+    with started(left, f"trap 'exit 4' TERM; echo ready; {WAITS}") as run:
+        assert run.process.stdout is not None
+        assert run.process.stdout.readline() == "ready\n"  # from now on it has its trap
         os.kill(run.keeper, signal.SIGKILL)
         assert run.process.stderr is not None
         said = run.process.stderr.readline()
