@@ -173,8 +173,12 @@ def absolute_path(path: str | PathLike[str]) -> Path:
 
 
 def file_size(path: Path) -> int:
-    """Bytes on disk, including the WAL."""
-    return sum(file.stat().st_size for file in (path, Path(f"{path}-wal")) if file.exists())
+    """Bytes on disk, including the WAL, which comes and goes with connections."""
+    size = 0
+    for file in (path, Path(f"{path}-wal")):
+        with suppress(FileNotFoundError):
+            size += file.stat().st_size
+    return size
 
 
 def result_code(error: Exception) -> int:
