@@ -18,6 +18,16 @@ def config_map(name: str) -> Object:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}}
 
 
+PATIENT = 30  # seconds that a webhook may take, which answers at once
+
+
+def set_timeout(server: Noxu, seconds: int) -> None:
+    """Let calls of the webhook take so long."""
+    configuration = server.get("validatingwebhookconfiguration", "review")
+    configuration["webhooks"][0]["timeoutSeconds"] = seconds
+    server.update(configuration)
+
+
 class Allowing(BaseHTTPRequestHandler):
     """A webhook that allows everything, and counts."""
 
@@ -51,7 +61,7 @@ def reviewed(noxu: Noxu) -> Iterator[Noxu]:
         "rules": [rule],
         "sideEffects": "None",
         "admissionReviewVersions": ["v1"],
-        "timeoutSeconds": 1,
+        "timeoutSeconds": PATIENT,
     }
     kind = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration"}
     noxu.create({**kind, "metadata": {"name": "review"}, "webhooks": [webhook]})
@@ -74,8 +84,10 @@ def test_a_write_that_a_webhook_reviews(reviewed: Noxu, fault: Any, code: int, m
     with reviewed.fault(resource="configmaps", name="a", webhook=fault) as hit:
         reviewed.create(config_map("b"))
         assert Allowing.calls == 1
+        set_timeout(reviewed, 1)  # the one that is late is waited for; none of the rows is called
         with pytest.raises(ApiError) as refused:
             reviewed.create(config_map("a"))
+        set_timeout(reviewed, PATIENT)
     assert (refused.value.code, hit.hits) == (code, 1)
     assert message in refused.value.message
     assert Allowing.calls == 1 + calls
