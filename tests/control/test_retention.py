@@ -15,7 +15,14 @@ MINUTE = 60.0
 
 @rows(
     "text, seconds",
-    [("30m", 30 * MINUTE), ("1h30m", 90 * MINUTE), ("90s", 90.0), ("all", math.inf), ("off", 0.0)],
+    [
+        ("30m", 30 * MINUTE),
+        ("1h30m", 90 * MINUTE),
+        ("90s", 90.0),
+        ("1d12h", 36 * 60 * MINUTE),
+        ("all", math.inf),
+        ("off", 0.0),
+    ],
 )
 def test_how_long_history_is_kept(text: str, seconds: float) -> None:
     assert history_of(text) == seconds

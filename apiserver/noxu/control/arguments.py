@@ -35,7 +35,7 @@ MAX_SHOWN: Final = 100  # characters of what a client has sent, in a message
 MAX_WRONG: Final = 10  # arguments that a message names; the others are counted
 _TRUE: Final = ("true", "1", "")
 _FALSE: Final = ("false", "0")
-_DAYS: Final = expression(r"(?P<days>[0-9]{1,7})d(?P<rest>.*)")
+_DAYS: Final = expression(r"(?P<days>[0-9]{1,7})d(?P<rest>[^-].*)?")
 SECONDS_A_DAY: Final = 86_400.0
 
 
@@ -102,7 +102,7 @@ def _number(value: Json) -> float:
 def duration(text: str) -> float:
     """Seconds of a duration of Go, which may have days: `90s`, `1h30m`, `365d`, `1d12h`. Raises ValueError."""
     days = _DAYS.fullmatch(text)
-    rest = days["rest"] if days else text
+    rest = (days["rest"] or "") if days else text
     seconds = 0.0 if days and not rest else parse_duration(rest) / SECOND
     return seconds + (int(days["days"]) * SECONDS_A_DAY if days else 0.0)
 

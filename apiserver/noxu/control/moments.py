@@ -18,10 +18,11 @@ from typing import Final, NamedTuple, Protocol
 from noxu.api import errors
 from noxu.api.errors import ApiError
 from noxu.clock import Clock
+from noxu.control.arguments import duration
 from noxu.expressions import expression
 from noxu.features import meant
 from noxu.go.text import quote
-from noxu.go.time import MICRO, format_time, parse_duration, unix_nanos
+from noxu.go.time import MICRO, format_time, unix_nanos
 from noxu_storage import pins
 from noxu_storage.store import Store
 from noxu_storage.types import FIRST, Revision
@@ -141,7 +142,7 @@ FORMS: Final = "a revision (1042), a time (2026-03-01T12:00:00Z), how long ago (
 
 def _ago(text: str) -> timedelta:
     try:
-        return timedelta(microseconds=parse_duration(text.removeprefix("-")) // 1000)
+        return timedelta(seconds=duration(text.removeprefix("-")))
     except (ValueError, OverflowError):
         raise errors.bad_request(f"{quote(text)} is no duration such as -5m or -1h30m") from None
 

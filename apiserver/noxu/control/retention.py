@@ -17,8 +17,8 @@ from collections import deque
 from typing import Final
 
 from noxu.config import COMPACT_EVERY
+from noxu.control.arguments import duration
 from noxu.features import meant
-from noxu.go.time import SECOND, parse_duration
 from noxu_storage.types import Revision
 
 NAMED: Final = {"all": math.inf, "off": 0.0}
@@ -29,7 +29,7 @@ def history_of(text: str) -> float:
     if text in NAMED:
         return NAMED[text]
     try:
-        seconds = parse_duration(text) / SECOND
+        seconds = duration(text)
     except ValueError:
         seconds = 0.0
     if seconds <= 0:
