@@ -121,6 +121,7 @@ def test_an_open_watch_and_only_that_of_the_client_is_hit(noxu: Noxu) -> None:
         assert operator.take(1) == other.take(1) == ["ADDED c 1"]
 
 
+@pytest.mark.slow
 def test_a_silent_watch_has_no_bookmarks(noxu: Noxu) -> None:
     query = "allowWatchBookmarks=true&timeoutSeconds=3"
     with watching(noxu, query) as usual:

@@ -96,6 +96,7 @@ class Faults:
         self._switch()
 
     async def _stop(self) -> None:
+        self._control.server.interventions.let_go()
         self._follow(None)
         for task in (self._waiting, *self._acting):
             if task is not None:

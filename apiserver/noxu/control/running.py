@@ -90,6 +90,9 @@ class Intervening(Protocol):
     def end_watches(self) -> None:
         """End all watches now, as a server does that restarts."""
 
+    def let_go(self) -> None:
+        """Break the connections that hang because of faults: the server stops."""
+
     def hit_requests(self, armed: Armed | None, programs: ProgramsUnderTest) -> None:
         """Let the rules of faults hit requests from now on, and the programs; None: there are none."""
 

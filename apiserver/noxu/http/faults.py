@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Final
 
 from noxu.api.errors import ApiError
@@ -76,11 +76,10 @@ class InjectFaults(RequestFilter):
         """What hits the stream of a watch; None: nothing."""
         return streams.of(self.armed, _asked(exchange), self._clock.now)
 
-    def release(self) -> None:
-        """Break the connections that hang because of rules that are gone."""
-        there = {rule.name for rule in self.armed.rules}
+    def release(self, kept: Collection[str]) -> None:
+        """Break the connections that hang, but for those that rules of these names have hit."""
         for hanging, rule in self._hanging.items():
-            if rule not in there and not hanging.done():
+            if rule not in kept and not hanging.done():
                 hanging.set_result(None)
 
     async def _strike(self, exchange: Exchange, hits: Sequence[Hit]) -> None:

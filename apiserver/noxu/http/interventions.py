@@ -72,11 +72,16 @@ class Interventions:
             self._faults = faults = (is_same and before) or InjectFaults(armed, self._clock, programs)
             self.last.append(faults)
         if before is not None:
-            before.release()
+            before.release([] if armed is None else [rule.name for rule in armed.rules])
         if isinstance(self._webhooks, WebhookClient):
             hits = armed is not None and any(rule.scope == "webhook" for rule in armed.rules)
             self._webhooks.intercept = WebhookFaults(armed, self._clock.now) if armed is not None and hits else None
         self._change()
+
+    def let_go(self) -> None:
+        """Break the connections that hang because of faults: the server stops."""
+        if self._faults is not None:
+            self._faults.release(())
 
     def _change(self) -> None:
         if (app := self._server().made) is not None:
