@@ -9,7 +9,9 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -52,29 +54,36 @@ class Driven:
             self._process.kill()
 
 
-def client_go(kubeconfig: Path, folder: Path, *, streamed: bool) -> Driven:
-    """client-go, with streamed lists or with lists and watches. It is built, or the test is skipped."""
+Built = Callable[[], Path]
+"""The program of client-go; it is built at the first call, or the test is skipped."""
+
+
+def client_go(kubeconfig: Path, built: Built, *, streamed: bool) -> Driven:
+    """client-go, with streamed lists or with lists and watches."""
     name = "client-go, streamed list" if streamed else "client-go"
-    return Driven(
-        name, [build(folder, "./driven"), kubeconfig], {"KUBE_FEATURE_WatchListClient": str(streamed).lower()}
-    )
+    return Driven(name, [built(), kubeconfig], {"KUBE_FEATURE_WatchListClient": str(streamed).lower()})
 
 
-def python(kubeconfig: Path, _: Path) -> Driven:
+def python(kubeconfig: Path, _: Built) -> Driven:
     require_package("kubernetes")
     return Driven("kubernetes", [sys.executable, PYTHON, kubeconfig], {})
 
 
-CLIENTS: Final[dict[str, Callable[[Path, Path], Driven]]] = {
-    "client-go": lambda kubeconfig, folder: client_go(kubeconfig, folder, streamed=False),
-    "client-go, streamed list": lambda kubeconfig, folder: client_go(kubeconfig, folder, streamed=True),
+CLIENTS: Final[dict[str, Callable[[Path, Built], Driven]]] = {
+    "client-go": lambda kubeconfig, built: client_go(kubeconfig, built, streamed=False),
+    "client-go, streamed list": lambda kubeconfig, built: client_go(kubeconfig, built, streamed=True),
     "kubernetes": python,
 }
+
+
+@cache
+def built_in(base: Path) -> Path:
+    """The program of client-go, which is built once below the directory of a run."""
+    return build(Path(tempfile.mkdtemp(prefix="client", dir=base)) / "module", "./driven")
 
 
 @pytest.fixture(scope="module", params=CLIENTS)
 def client(request: pytest.FixtureRequest, server: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driven]:
     """A client of the server."""
-    folder = tmp_path_factory.mktemp("client") / "module"
-    with CLIENTS[request.param](server.kubeconfig, folder) as driven:
+    with CLIENTS[request.param](server.kubeconfig, partial(built_in, tmp_path_factory.getbasetemp())) as driven:
         yield driven

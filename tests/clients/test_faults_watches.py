@@ -58,8 +58,8 @@ FOLLOWS: Final = {
 STREAMED: Final = "client-go, streamed list"
 CASES: Final = [
     (row, client)
-    for row, follow in FOLLOWS.items()
     for client in ("client-go", STREAMED, "kubernetes")
+    for row, follow in FOLLOWS.items()
     if client != STREAMED or follow.fault.get("verbs") != ["list"]  # it lists by a watch
 ]
 
