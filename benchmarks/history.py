@@ -19,6 +19,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
+from benchmarks.held_loop import watched_loop
 from noxu import garbage
 from noxu.config import Config
 from noxu.control import write_log
@@ -113,26 +114,14 @@ async def search(writes: int) -> None:
         revision = await store.put(key, b'{"metadata":{"name":"a"}}', expected=0)
         journal.writes.append((revision, time.time(), Author("create")))
     garbage.begin(garbage.OF_A_SERVER)  # as in the process of a server
-    longest, done = 0.0, asyncio.Event()
-
-    async def watch_the_loop() -> None:
-        nonlocal longest
-        while not done.is_set():
-            start = time.perf_counter()
-            await asyncio.sleep(0)
-            longest = max(longest, time.perf_counter() - start)
-
-    watcher = asyncio.create_task(watch_the_loop())
-    await asyncio.sleep(0)
-    began = time.perf_counter()
-    found = await write_log.newest(store, write_log.Selected("/configmaps", None, "nothing"))
-    await history.revision_at(0.0)
-    took = time.perf_counter() - began
-    done.set()
-    await watcher
+    async with watched_loop() as held:
+        began = time.perf_counter()
+        found = await write_log.newest(store, write_log.Selected("/configmaps", None, "nothing"))
+        await history.revision_at(0.0)
+        took = time.perf_counter() - began
     assert not found.events
     print(
-        f"the log of {writes} writes: {took * 1e3:.0f} ms, of which the loop is held for {longest * 1e3:.1f} ms at most"
+        f"the log of {writes} writes: {took * 1e3:.0f} ms, of which the loop is held for {held.longest * 1e3:.1f} ms at most"
     )
 
 

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from benchmarks.calls import seconds
+from benchmarks.held_loop import watched_loop
 from noxu.control_plane import WITHOUT_CONTROLLERS, assemble
 from noxu.http.metrics import RequestMetrics
 from noxu.http.request import parse_target
@@ -75,25 +76,14 @@ async def scrape(series: int) -> None:
     """Of the series of histograms with 23 buckets."""
     numbers = [((str(n),), [1.0] * 25) for n in range(series // 26)]
     family = Family("sizes", "histogram", "", ("name",), numbers, tuple(float(n) for n in range(23)))
-    longest, done = 0.0, asyncio.Event()
-
-    async def watch_the_loop() -> None:
-        nonlocal longest
-        while not done.is_set():
+    async with watched_loop() as held:
+        for _ in range(3):  # the first one imports the library
+            held.longest = 0.0
             start = time.perf_counter()
-            await asyncio.sleep(0)
-            longest = max(longest, time.perf_counter() - start)
-
-    watcher = asyncio.create_task(watch_the_loop())
-    for _ in range(3):  # the first one imports the library
-        longest = 0.0
-        start = time.perf_counter()
-        text = await offload(LOOP_LIMIT + 1, render, [family], "")
-        taken = time.perf_counter() - start
-    done.set()
-    await watcher
+            text = await offload(LOOP_LIMIT + 1, render, [family], "")
+            taken = time.perf_counter() - start
     print(
-        f"{series} series: {len(text.body)} bytes in {taken * 1e3:.0f} ms, the loop held for {longest * 1e3:.1f} ms at most"
+        f"{series} series: {len(text.body)} bytes in {taken * 1e3:.0f} ms, the loop held for {held.longest * 1e3:.1f} ms at most"
     )
 
 

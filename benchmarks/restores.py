@@ -13,11 +13,11 @@ import contextlib
 import shutil
 import tempfile
 import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 from statistics import median
 from typing import Final, NamedTuple
 
+from benchmarks.held_loop import watched_loop
 from noxu.config import Config
 from noxu.control.snapshots import Snapshots
 from noxu.process.server import Server
@@ -75,7 +75,7 @@ class Measured:
             state = await store.get(key(number))
             assert state is not None
             await store.put(key(number), value(number, "b"), expected=state.revision)
-        async with _watched_loop() as longest:
+        async with watched_loop(time.process_time) as held:
             before = time.process_time()
             restored = await self.snapshots.restore(name, release=True)
             after = time.process_time()
@@ -86,31 +86,12 @@ class Measured:
                 self.changed,
                 1e3 * (taken - begun),
                 1e3 * (after - before),
-                1e3 * max(longest, default=0.0),
+                1e3 * held.longest,
             )
         )
 
     def result(self) -> Row:
         return Row(self.stored, self.changed, *(median(column) for column in list(zip(*self.rows, strict=True))[2:]))
-
-
-@contextlib.asynccontextmanager
-async def _watched_loop() -> AsyncIterator[list[float]]:
-    """The processor time that passes between two turns of a task that only yields."""
-    longest: list[float] = []
-
-    async def watch() -> None:
-        while True:
-            begun = time.process_time()
-            await asyncio.sleep(0)
-            longest.append(time.process_time() - begun)
-
-    task = asyncio.create_task(watch())
-    await asyncio.sleep(0)
-    try:
-        yield longest
-    finally:
-        task.cancel()
 
 
 async def measured(directory: Path | None) -> list[Row]:

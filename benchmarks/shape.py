@@ -185,7 +185,7 @@ MORE_IS_BETTER: Final = frozenset(name for name in MEASURES if name.startswith("
 BOUNDS: Final[dict[str, float]] = {
     "product files": 569,
     "files under 40 lines": 4,
-    "product lines": 126_290,
+    "product lines": 126_299,
     "links": 0,
     "private names of other packages": 1,
     "imports of own modules in functions": 44,
