@@ -25,6 +25,7 @@ COMPACT_EVERY: Final = 300.0  # seconds; history that is older than one to two o
 MIN_REQUEST_TIMEOUT: Final = 1800  # seconds; upstream's --min-request-timeout
 MAX_IN_FLIGHT: Final = 400  # upstream's --max-requests-inflight
 MAX_TENANTS: Final = 1000
+MAX_NODES: Final = 5000  # simulated; upstream's tested limit of a cluster
 MAX_MUTATING_IN_FLIGHT: Final = 200  # upstream's --max-mutating-requests-inflight
 DEFAULT_ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
 """Of tokens of service accounts."""
@@ -212,6 +213,9 @@ class Config:
     `initial`: a file whose objects a new store begins with (`noxu serve --from`), which is only read.
     `history`: the seconds for which older states are kept, and who wrote them; infinite: always; 0: states as for the shortest
     time, and nothing about who wrote them.
+    `nodes`: the number of simulated nodes, with which the controllers of workloads run, see noxu.workloads; None: neither.
+    `stages`: files with rules for pods, see workloads.kubelet. `exec`: what a command in a pod answers, "succeed", or "" if it
+    is refused.
     `listen`: further sockets, see listeners. `exit_with_parent`: stop when the process that has started this one ends.
     """
 
@@ -265,6 +269,9 @@ class Config:
     deterministic: int | None = None
     history: float = COMPACT_EVERY
     initial: Path | None = None
+    nodes: int | None = None
+    stages: tuple[Path, ...] = ()
+    exec: str = ""
 
     @property
     def begins_with_faults(self) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cache as cached
 from functools import lru_cache, partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from noxu.admission import plugins
@@ -160,6 +161,7 @@ class Seams(NamedTuple):
 
 
 SYSTEM: Final = Seams()
+WORKLOADS: Final = "noxu.workloads.constructors"
 WITHOUT_CONTROLLERS: Final = Config(controllers=(), admission_plugins=DEFAULT_PLUGINS)
 """Of a control plane that only writes and reads: no controller of kube-controller-manager runs."""
 
@@ -179,6 +181,8 @@ def assemble(config: Config, store: Store, seams: Seams = SYSTEM) -> ControlPlan
         reader, writer, persistence, served, seams.clock, seams.root_ca, _signing_ca(seams), access.tokens.issue_legacy
     )
     managed = constructors.make(controllers_of(config), parts)
+    if config.nodes is not None:
+        managed += import_module(WORKLOADS).make(config, controllers_of(config), parts)  # few servers have nodes
     bootstrap = BootstrapController(parts, seams.facts)
     return ControlPlane(
         store,
@@ -334,7 +338,9 @@ def _signing_ca(seams: Seams) -> Callable[[], SigningCA]:
 
 def controllers_of(config: Config) -> Sequence[str]:
     """The list of kube-controller-manager's controllers that run."""
-    return manager.PROFILES[config.profile] if config.controllers is None else config.controllers
+    if config.controllers is not None:
+        return config.controllers
+    return (manager.ALL,) if config.nodes is not None else manager.PROFILES[config.profile]
 
 
 def _awaited_controllers(

@@ -26,7 +26,7 @@ def add_controllers(command: argparse._ArgumentGroup) -> None:
         default=None,
         metavar="LIST",
         help="controllers of kube-controller-manager to run, instead of the profile's: * for all, NAME, -NAME; "
-        f"available: {', '.join(manager.AVAILABLE)}",
+        f"available: {', '.join(manager.AVAILABLE)}, and with --nodes {', '.join(manager.OF_WORKLOADS)}",
     )
 
 
@@ -38,7 +38,7 @@ def controllers(options: argparse.Namespace) -> tuple[str, ...] | None:
         if options.controllers is not None:
             option = "--controllers"
             items = tuple(item for text in options.controllers if text for item in text.split(","))
-            manager.check_controllers(items)
+            manager.check_controllers(items, has_nodes=options.nodes is not None)
     except ValueError as error:
         raise ValueError(f"argument {option}: {error}") from None
     return items

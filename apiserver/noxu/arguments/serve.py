@@ -49,6 +49,7 @@ def _options(command: argparse.ArgumentParser, port: int, data: str) -> None:
     security.add_tls(command)
     _behaviour(command)
     _time(command)
+    _workloads(command)
     _faults(command)
     _manners(command)
     security.add_authentication(command)
@@ -191,6 +192,27 @@ def _time(command: argparse.ArgumentParser) -> None:
         type=values.count,
         metavar="SEED",
         help="uids, generated names and times repeat from run to run: a second passes with each write",
+    )
+
+
+def _workloads(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group(
+        "workloads", "Simulated nodes: pods become ready, and nothing runs. See docs/workloads.md."
+    )
+    group.add_argument(
+        "--nodes",
+        type=values.nodes,
+        metavar="NUMBER",
+        help="nodes to simulate, and the controllers of workloads to run; 0: these, without a node (default: neither)",
+    )
+    values.repeated(
+        group, "--stages", "FILE", "rules of what happens to pods and other objects, instead of the usual ones"
+    )
+    group.add_argument(
+        "--exec",
+        choices=("succeed",),
+        default="",
+        help="what a command in a pod answers for which there is no rule (default: it is refused)",
     )
 
 
@@ -399,6 +421,9 @@ def complete_serve(options: argparse.Namespace) -> None:
         raise ValueError("--deterministic has a clock of its own: leave --clock out")
     if options.deterministic is not None and not options.memory:
         raise ValueError("--deterministic needs --memory: objects that exist already would be younger than new ones")
+    for name in ("stages", "exec"):
+        if getattr(options, name) and options.nodes is None:
+            raise ValueError(f"--{name} is about simulated nodes: add --nodes")
     if options.initial is not None and options.etcd_servers:
         raise ValueError("--from is for --memory and for a new data directory: noxu copy takes a file into etcd")
     list_of_controllers = controllers.controllers(options)
@@ -448,6 +473,9 @@ def complete_serve(options: argparse.Namespace) -> None:
         fault_seed=options.fault_seed,
         record_requests=options.record_requests,
         deterministic=options.deterministic,
+        nodes=options.nodes,
+        stages=tuple(Path(path) for path in options.stages),
+        exec=options.exec,
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from noxu.config import HTTPS_PORT, ServiceName
+from noxu.config import HTTPS_PORT, MAX_NODES, ServiceName
 from noxu.control.retention import history_of
 from noxu.expressions import expression
 from noxu.features import GATES, parse_gates
@@ -56,6 +56,14 @@ def count(text: str) -> int:
     if not text.isdecimal():
         raise refused("must be a number that is not negative")
     return int(text)
+
+
+def nodes(text: str) -> int:
+    """A number of simulated nodes."""
+    number = count(text)
+    if number > MAX_NODES:
+        raise refused(f"must be at most {MAX_NODES}")
+    return number
 
 
 def items(texts: list[str]) -> tuple[str, ...]:

@@ -58,7 +58,7 @@ _ATTEMPTS: Final = 3
 _LOOKS_EVERY: Final = 0.002  # seconds
 _SHARED: Final = (
     "features", "webhook_services", "event_ttl", "profile", "controllers", "admission_plugins", "authorization_modes",
-    "disabled", "services", "node_ports", "create_namespaces",
+    "disabled", "services", "node_ports", "create_namespaces", "nodes", "stages", "exec",
 )  # fmt: skip
 """The fields of a configuration on which stored objects, and what controllers know, depend."""
 _UID: Final = expression(rb'"uid":"([^"\\]*)"')

@@ -22,11 +22,12 @@ PROFILES: Final[dict[Profile, tuple[str, ...]]] = {"local": (ALL,), "cluster": (
 
 
 class Known(NamedTuple):
-    """A controller: its name, the older form of the name, and whether this server has it."""
+    """A controller: its name, the older form of the name, and whether this server has it, always or with simulated nodes."""
 
     name: str
     alias: str = ""
     is_available: bool = False
+    needs_nodes: bool = False
 
 
 CONTROLLERS: Final = (
@@ -36,33 +37,33 @@ CONTROLLERS: Final = (
     Known("certificatesigningrequest-signing-controller", "csrsigning", is_available=True),
     Known("cloud-node-lifecycle-controller", "cloud-node-lifecycle"),
     Known("clusterrole-aggregation-controller", "clusterrole-aggregation", is_available=True),
-    Known("cronjob-controller", "cronjob"),
-    Known("daemonset-controller", "daemonset"),
-    Known("deployment-controller", "deployment"),
+    Known("cronjob-controller", "cronjob", needs_nodes=True),
+    Known("daemonset-controller", "daemonset", needs_nodes=True),
+    Known("deployment-controller", "deployment", needs_nodes=True),
     Known("device-taint-eviction-controller"),
-    Known("disruption-controller", "disruption"),
-    Known("endpoints-controller", "endpoint"),
-    Known("endpointslice-controller", "endpointslice"),
-    Known("endpointslice-mirroring-controller", "endpointslicemirroring"),
+    Known("disruption-controller", "disruption", needs_nodes=True),
+    Known("endpoints-controller", "endpoint", needs_nodes=True),
+    Known("endpointslice-controller", "endpointslice", needs_nodes=True),
+    Known("endpointslice-mirroring-controller", "endpointslicemirroring", needs_nodes=True),
     Known("ephemeral-volume-controller", "ephemeral-volume"),
     Known("garbage-collector-controller", "garbagecollector", is_available=True),
-    Known("horizontal-pod-autoscaler-controller", "horizontalpodautoscaling"),
-    Known("job-controller", "job"),
+    Known("horizontal-pod-autoscaler-controller", "horizontalpodautoscaling", needs_nodes=True),
+    Known("job-controller", "job", needs_nodes=True),
     Known("kube-apiserver-serving-clustertrustbundle-publisher-controller"),
     Known("legacy-serviceaccount-token-cleaner-controller", "legacy-service-account-token-cleaner"),
     Known("namespace-controller", "namespace", is_available=True),
     Known("node-ipam-controller", "nodeipam"),
-    Known("node-lifecycle-controller", "nodelifecycle"),
+    Known("node-lifecycle-controller", "nodelifecycle", needs_nodes=True),
     Known("node-route-controller", "route"),
     Known("persistentvolume-attach-detach-controller", "attachdetach"),
-    Known("persistentvolume-binder-controller", "persistentvolume-binder"),
+    Known("persistentvolume-binder-controller", "persistentvolume-binder", needs_nodes=True),
     Known("persistentvolume-expander-controller", "persistentvolume-expander"),
     Known("persistentvolume-protection-controller", "pv-protection", is_available=True),
     Known("persistentvolumeclaim-protection-controller", "pvc-protection", is_available=True),
-    Known("pod-garbage-collector-controller", "podgc"),
+    Known("pod-garbage-collector-controller", "podgc", needs_nodes=True),
     Known("podcertificaterequest-cleaner-controller"),
-    Known("replicaset-controller", "replicaset"),
-    Known("replicationcontroller-controller", "replicationcontroller"),
+    Known("replicaset-controller", "replicaset", needs_nodes=True),
+    Known("replicationcontroller-controller", "replicationcontroller", needs_nodes=True),
     Known("resourceclaim-controller", "resource-claim-controller"),
     Known("resourcequota-controller", "resourcequota", is_available=True),
     Known("root-ca-certificate-publisher-controller", "root-ca-cert-publisher", is_available=True),
@@ -71,12 +72,12 @@ CONTROLLERS: Final = (
     Known("service-lb-controller", "service"),
     Known("serviceaccount-controller", "serviceaccount", is_available=True),
     Known("serviceaccount-token-controller", "serviceaccount-token", is_available=True),
-    Known("statefulset-controller", "statefulset"),
+    Known("statefulset-controller", "statefulset", needs_nodes=True),
     Known("storage-version-migrator-controller", is_available=True),
     Known("storageversion-garbage-collector-controller", "storage-version-gc"),
-    Known("taint-eviction-controller"),
+    Known("taint-eviction-controller", needs_nodes=True),
     Known("token-cleaner-controller", "tokencleaner"),
-    Known("ttl-after-finished-controller", "ttl-after-finished"),
+    Known("ttl-after-finished-controller", "ttl-after-finished", needs_nodes=True),
     Known("ttl-controller", "ttl"),
     Known("validatingadmissionpolicy-status-controller", is_available=True),
     Known("volumeattributesclass-protection-controller", is_available=True),
@@ -84,6 +85,8 @@ CONTROLLERS: Final = (
 """In the order of their names."""
 
 AVAILABLE: Final = tuple(controller.name for controller in CONTROLLERS if controller.is_available)
+OF_WORKLOADS: Final = tuple(controller.name for controller in CONTROLLERS if controller.needs_nodes)
+"""Those of simulated nodes (noxu.workloads)."""
 _NAMES: Final = {name: controller for controller in CONTROLLERS for name in (controller.name, controller.alias) if name}
 
 
@@ -93,7 +96,7 @@ def check_profile(profile: str) -> None:
         raise ValueError(f'"{profile}" is not a profile: there are {", ".join(PROFILES)}{meant(profile, PROFILES)}')
 
 
-def check_controllers(items: Iterable[str]) -> None:
+def check_controllers(items: Iterable[str], *, has_nodes: bool = False) -> None:
     """Raises ValueError for names that are unknown, and for a controller to enable that this server does not have."""
     faults = []
     for item in items:
@@ -103,11 +106,14 @@ def check_controllers(items: Iterable[str]) -> None:
             continue
         if controller is None:
             faults.append(f'"{name}" is not in the list of known controllers{meant(name, _NAMES)}')
-        elif not controller.is_available and item == name:
+        elif item == name and controller.needs_nodes and not has_nodes:
+            faults.append(f'"{name}" is a controller of workloads, which run with simulated nodes: add --nodes')
+        elif item == name and not (controller.is_available or controller.needs_nodes):
             faults.append(f'"{name}" is not available')
     if faults:
         text = faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"
-        raise ValueError(f"{text}: this server has {', '.join(AVAILABLE)}")
+        has = AVAILABLE + OF_WORKLOADS if has_nodes else AVAILABLE
+        raise ValueError(f"{text}: this server has {', '.join(has)}")
 
 
 def check_leader_election(election: LeaderElection) -> None:
@@ -127,15 +133,18 @@ def check_leader_election(election: LeaderElection) -> None:
         raise ValueError("renewDeadline must be greater than retryPeriod*JitterFactor")
 
 
-def enabled(items: Sequence[str]) -> list[Known]:
-    """The controllers of this server that a list enables."""
+def enabled(items: Sequence[str], *, of_workloads: bool = False) -> list[Known]:
+    """The controllers of this server that a list enables; `of_workloads`: those of simulated nodes instead."""
     named: dict[str, bool] = {}
     for item in items:
         name = item.removeprefix("-")
         if name in _NAMES:
             named.setdefault(_NAMES[name].name, item == name)
+    has = "needs_nodes" if of_workloads else "is_available"
     return [
-        controller for controller in CONTROLLERS if controller.is_available and named.get(controller.name, ALL in items)
+        controller
+        for controller in CONTROLLERS
+        if getattr(controller, has) and named.get(controller.name, ALL in items)
     ]
 
 

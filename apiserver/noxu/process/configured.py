@@ -67,7 +67,7 @@ def check_controllers(config: Config) -> None:
     """Raises StartError for a profile, a controller or an election that is not available."""
     try:
         manager.check_profile(config.profile)
-        manager.check_controllers(controllers_of(config))
+        manager.check_controllers(controllers_of(config), has_nodes=config.nodes is not None)
         manager.check_leader_election(config.leader_election)
     except ValueError as error:
         raise StartError(str(error)) from None

@@ -1,0 +1,1 @@
+"""Simulated nodes and the controllers of workloads: pods become ready, and nothing runs."""

@@ -1,0 +1,135 @@
+"""The simulated nodes, as their kubelets register them: `node-1` to `node-N`.
+
+    capacity       cpu 32, memory 64Gi, pods 110, ephemeral-storage 256Gi
+    addresses      InternalIP 172.18.0.1 and so on, Hostname
+    pods           10.244.n.0/24
+    conditions     Ready and the three pressures, as of a healthy node; labels and node info as of Linux on amd64
+
+A node is registered once: one that a person deletes stays away until the server starts again. Cordons, taints and labels of
+persons stay as they are.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final
+
+from noxu.config import KUBERNETES_VERSION, Config
+from noxu.controllers.controller import ControllerParts
+from noxu.go.time import format_time
+from noxu.values import Object
+from noxu.workloads.engine import WorkloadController
+from noxu.workloads.informer import Informer
+from noxu.workloads.objects import NODES, Objects
+from noxu.workloads.writes import NORMAL, Create, Event, Name, Steps, Update, stored, with_status
+
+CAPACITY: Final = {"cpu": "32", "ephemeral-storage": "256Gi", "memory": "64Gi", "pods": "110"}
+MACHINES: Final = ipaddress.ip_network("172.18.0.0/16")
+PODS: Final = ipaddress.ip_network("10.244.0.0/16")
+_POD_BITS: Final = 8
+CONDITIONS: Final = (
+    ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+    ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+    ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+    ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
+)
+
+
+def node_names(number: int) -> list[str]:
+    return [f"node-{n}" for n in range(1, number + 1)]
+
+
+def node(name: str, number: int) -> Object:
+    """The node that a kubelet registers. `number` begins with 1."""
+    labels = {
+        "beta.kubernetes.io/arch": "amd64",
+        "beta.kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64",
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/os": "linux",
+    }
+    pods = str(pod_network(number))
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels, "annotations": {"node.alpha.kubernetes.io/ttl": "0"}},
+        "spec": {"podCIDR": pods, "podCIDRs": [pods], "providerID": f"noxu://{name}"},
+    }
+
+
+def node_status(name: str, number: int, now: datetime) -> Object:
+    time = format_time(now)
+    return {
+        "addresses": [
+            {"type": "InternalIP", "address": str(MACHINES[number])},
+            {"type": "Hostname", "address": name},
+        ],
+        "allocatable": dict(CAPACITY),
+        "capacity": dict(CAPACITY),
+        "conditions": [
+            {
+                "type": kind,
+                "status": status,
+                "lastHeartbeatTime": time,
+                "lastTransitionTime": time,
+                "reason": reason,
+                "message": message,
+            }
+            for kind, status, reason, message in CONDITIONS
+        ],
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
+        "nodeInfo": {
+            "architecture": "amd64",
+            "bootID": "",
+            "containerRuntimeVersion": "noxu://simulated",
+            "kernelVersion": "",
+            "kubeProxyVersion": "",
+            "kubeletVersion": f"v{KUBERNETES_VERSION}",
+            "machineID": name,
+            "operatingSystem": "linux",
+            "osImage": "simulated",
+            "systemUUID": "",
+        },
+    }
+
+
+def pod_network(number: int) -> ipaddress.IPv4Network:
+    """The addresses of the pods of a node: those of many nodes are in 10.0.0.0/8, from 10.244.0.0 on."""
+    first = int(PODS.network_address) + ((number - 1) << _POD_BITS)
+    return ipaddress.IPv4Network((first, 32 - _POD_BITS))
+
+
+class NodeRegistration(WorkloadController):
+    """Keys are the names of the nodes of this server."""
+
+    name = "node-registration"
+    kind = NODES
+    account = "kubelet"
+    field_manager = "kubelet"
+
+    def __init__(self, parts: ControllerParts, informer: Informer, config: Config) -> None:
+        super().__init__(parts, informer, config)
+        self._numbers = {name: n for n, name in enumerate(node_names(config.nodes or 0), 1)}
+        self._registered: set[str] = set()
+
+    def keys(self, objects: Objects) -> Iterable[Name]:
+        return [Name("", name) for name in self._numbers if name not in self._registered]
+
+    def affected(self, objects: Objects, kind: object, old: Object | None, new: Object | None) -> Iterable[Name]:
+        return ()
+
+    def steps(self, objects: Objects, key: Name, now: datetime) -> Steps:
+        number = self._numbers[key.name]
+        found = objects.get(NODES, key)
+        if found is None:
+            [result] = yield [Create(NODES, node(key.name, number))]
+            found = stored(result)
+            assert found is not None
+        if not (found.get("status") or {}).get("conditions"):
+            [result] = yield [Update(NODES, with_status(found, node_status(key.name, number, now)), "status")]
+            stored(result)
+            yield [Event(found, NORMAL, "Starting", "Starting kubelet.", host=key.name)]
+        self._registered.add(key.name)
+        return None

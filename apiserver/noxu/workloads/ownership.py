@@ -1,0 +1,89 @@
+"""How a controller gets and loses the objects that its selector selects (pkg/controller/controller_ref_manager.go).
+
+controlled by this owner, selected        kept
+controlled by this owner, not selected    released: the reference is removed
+controlled by nothing, selected           adopted, unless the owner or the object is being deleted
+controlled by another one                 ignored
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from noxu.api.selectors import label_selector
+from noxu.values import Object
+from noxu.workloads.objects import controller_of
+from noxu.workloads.writes import Kind, Update
+
+
+def owner_reference(owner: Object) -> Object:
+    """The reference of an owner that is the controller (metav1.NewControllerRef)."""
+    metadata = owner["metadata"]
+    return {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def selects(selector: Object | None, value: Object) -> bool:
+    """Whether a LabelSelector selects an object. An invalid or an empty one selects nothing, as controllers have it."""
+    if not selector:
+        return False
+    try:
+        return label_selector(selector).matches(value["metadata"].get("labels") or {})
+    except ValueError:
+        return False
+
+
+class Claimed(NamedTuple):
+    """`kept` are controlled by the owner. `adopted` and `released` are writes, whose results are what is controlled then."""
+
+    kept: Sequence[Object]
+    adopted: Sequence[Update]
+    released: Sequence[Update]
+
+
+def claim(kind: Kind, candidates: Iterable[Object], owner: Object, selected: Callable[[Object], bool]) -> Claimed:
+    """What of the candidates, objects of a kind in the owner's namespace, belongs to the owner."""
+    uid, is_ending = owner["metadata"]["uid"], bool(owner["metadata"].get("deletionTimestamp"))
+    kept: list[Object] = []
+    adopted: list[Update] = []
+    released: list[Update] = []
+    for value in candidates:
+        controlling = controller_of(value)
+        if controlling is not None:
+            if controlling["uid"] != uid:
+                continue
+            if selected(value):
+                kept.append(value)
+            elif not is_ending:
+                released.append(Update(kind, _without_owner(value, uid)))
+        elif selected(value) and not is_ending and not value["metadata"].get("deletionTimestamp"):
+            adopted.append(Update(kind, _with_owner(value, owner)))
+    return Claimed(kept, adopted, released)
+
+
+def _with_owner(value: Object, owner: Object) -> Object:
+    metadata = value["metadata"]
+    return {
+        **value,
+        "metadata": {
+            **metadata,
+            "ownerReferences": [*(metadata.get("ownerReferences") or ()), owner_reference(owner)],
+        },
+    }
+
+
+def _without_owner(value: Object, uid: str) -> Object:
+    metadata = dict(value["metadata"])
+    owners = [owner for owner in metadata.get("ownerReferences") or () if owner.get("uid") != uid]
+    if owners:
+        metadata["ownerReferences"] = owners
+    else:
+        metadata.pop("ownerReferences", None)
+    return {**value, "metadata": metadata}
