@@ -1,5 +1,10 @@
 """Taints and tolerations, node selectors and node affinity: upstream's tables (toleration_test.go, nodeaffinity_test.go)."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from noxu.values import Object
 from noxu.workloads.node_matching import KEEPS_OFF, matches_node, tolerates, untolerated
 from tests.rows import rows
 
@@ -24,11 +29,11 @@ TAINT = {"key": "gpu", "value": "a100", "effect": "NoSchedule"}
         ("Lt: no number", {"key": "n", "operator": "Lt", "value": "5"}, {"key": "n", "value": "x"}, False),
     ],
 )
-def test_a_toleration_tolerates(what, toleration, taint, expected):
+def test_a_toleration_tolerates(what: str, toleration: Object, taint: Object, expected: bool) -> None:
     assert tolerates(toleration, taint) is expected
 
 
-def test_the_first_taint_of_an_effect_that_nothing_tolerates_is_found():
+def test_the_first_taint_of_an_effect_that_nothing_tolerates_is_found() -> None:
     soft = {"key": "soft", "effect": "PreferNoSchedule"}
     drain = {"key": "drain", "effect": "NoExecute"}
     assert untolerated([soft, TAINT, drain], [], KEEPS_OFF) == TAINT
@@ -36,16 +41,16 @@ def test_the_first_taint_of_an_effect_that_nothing_tolerates_is_found():
     assert untolerated([soft, TAINT], [{"key": "gpu", "operator": "Exists"}], KEEPS_OFF) is None
 
 
-def required(*terms):
+def required(*terms: Object) -> Object:
     selector = {"nodeSelectorTerms": list(terms)}
     return {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": selector}}}
 
 
-def labelled(key, operator, *values):
+def labelled(key: str, operator: str, *values: str) -> Object:
     return {"key": key, "operator": operator, **({"values": list(values)} if values else {})}
 
 
-def term(*expressions, fields=()):
+def term(*expressions: Object, fields: Sequence[Object] = ()) -> Object:
     return {"matchExpressions": list(expressions), "matchFields": list(fields)}
 
 
@@ -92,5 +97,5 @@ def term(*expressions, fields=()):
         ),
     ],
 )
-def test_a_pod_requires_labels_of_its_node(what, spec, labels, expected):
+def test_a_pod_requires_labels_of_its_node(what: str, spec: Object, labels: Object, expected: bool) -> None:
     assert matches_node(spec, labels, "node-1") is expected

@@ -10,10 +10,11 @@ from noxu.controllers.controller import ControllerParts, Reconciler
 from noxu.controllers.manager import enabled
 from noxu.workloads.engine import WorkloadController
 from noxu.workloads.informer import Informer
+from noxu.workloads.kubelet.kubelet import Kubelet
 from noxu.workloads.nodes import NodeRegistration
 from noxu.workloads.scheduler.scheduling import Scheduler
 
-SIMULATED: Final[Sequence[type[WorkloadController]]] = (NodeRegistration, Scheduler)
+SIMULATED: Final[Sequence[type[WorkloadController]]] = (NodeRegistration, Kubelet, Scheduler)
 """What no list of controllers disables: in a cluster these are not part of kube-controller-manager."""
 CONTROLLERS: Final[Sequence[type[WorkloadController]]] = ()
 """Those of kube-controller-manager, in the order of their names."""
