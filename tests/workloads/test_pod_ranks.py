@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from noxu.values import Object
 from noxu.workloads.pod_ranks import DELETION_COST, deletion_cost, pods_to_delete
 from tests.rows import rows
 from tests.workloads.plays import NOW
 from tests.workloads.replicas import ago, pod
 
 
-def costs(cost):
+def costs(cost: str) -> Object:
     return {"metadata": {"annotations": {DELETION_COST: cost}}}
 
 
-def created(seconds):
+def created(seconds: float) -> Object:
     return {"metadata": {"creationTimestamp": ago(seconds)}}
 
 
-def restarts(*counts):
+def restarts(*counts: int) -> Object:
     containers = [{"name": f"c{n}", "restartCount": count} for n, count in enumerate(counts)]
     return {"status": {"containerStatuses": containers}}
 
@@ -47,7 +48,7 @@ def restarts(*counts):
         ("ready for 3605 s", "ready for an hour"),
     ],
 )
-def test_the_first_of_two_pods_is_deleted_first(first, second):
+def test_the_first_of_two_pods_is_deleted_first(first: str, second: str) -> None:
     two = [pod_that(first), pod_that(second)]
     beside = pod("third", ready=3600, spec={"nodeName": "node-9"})
     for pods in (two, two[::-1]):
@@ -55,8 +56,8 @@ def test_the_first_of_two_pods_is_deleted_first(first, second):
         assert [found["metadata"]["name"] for found in chosen] == [first]
 
 
-def pod_that(is_so):
-    made = {
+def pod_that(is_so: str) -> Object:
+    made: Object = {
         "unassigned": {"ready": None, "spec": {"nodeName": ""}},
         "on a node": {"ready": None},
         "pending": {"ready": None, "status": {"phase": "Pending"}},
@@ -87,10 +88,10 @@ def pod_that(is_so):
     "text, cost",
     [("0", 0), ("100", 100), ("-100", -100), ("+100", 0), ("010", 0), ("a", 0), ("1.5", 0), ("2147483648", 0)],
 )
-def test_a_deletion_cost_that_is_no_number_is_0(text, cost):
+def test_a_deletion_cost_that_is_no_number_is_0(text: str, cost: int) -> None:
     assert deletion_cost(pod("web-1", **costs(text))) == cost
 
 
-def test_no_more_pods_are_deleted_than_there_are():
+def test_no_more_pods_are_deleted_than_there_are() -> None:
     pods = [pod("a"), pod("b")]
     assert pods_to_delete(pods, pods, 3, NOW) == pods

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noxu.api.errors import ApiError
+from noxu.values import Object
 from noxu.workloads.objects import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, Objects
 from noxu.workloads.replica_sets import ReplicaSets, ReplicationControllers, status_of
 from noxu.workloads.writes import Create, Delete, Name
@@ -16,27 +17,26 @@ WEB = replica_set()
 OTHER = replica_set(name="other")
 
 
-def steps(objects, key, now):
-    return _controller(ReplicaSets).steps(objects, key, now)
-
-
-def _controller(kind):
+def _controller(kind: type[ReplicaSets]) -> ReplicaSets:
     return object.__new__(kind)  # its steps need nothing of a server
 
 
-def run(play):
+steps = _controller(ReplicaSets).steps
+
+
+def run(play: Play) -> tuple[float | None, list[str]]:
     again = play.run(steps, "default/web")
     return again, play.done()
 
 
-def in_status(play):
+def in_status(play: Play) -> Object:
     status = play.get(REPLICA_SETS, "default/web")["status"]
     return {name: value for name, value in status.items() if name not in ("observedGeneration", "conditions") and value}
 
 
 READY = {"fullyLabeledReplicas": 1, "readyReplicas": 1, "availableReplicas": 1, "replicas": 1}
-ENDING = {"deletionTimestamp": ago(0), "finalizers": ["example.com/f"]}
-UNLABELLED = {"metadata": {"labels": {"app": "other"}}}
+ENDING: Object = {"deletionTimestamp": ago(0), "finalizers": ["example.com/f"]}
+UNLABELLED: Object = {"metadata": {"labels": {"app": "other"}}}
 
 
 @rows(
@@ -101,19 +101,19 @@ UNLABELLED = {"metadata": {"labels": {"app": "other"}}}
         ),
     ],
 )
-def test_pods_are_created_and_deleted(situation, objects, written):
+def test_pods_are_created_and_deleted(situation: str, objects: list[Object], written: list[str]) -> None:
     play = Play(*((PODS if value["kind"] == "Pod" else REPLICA_SETS, value) for value in objects))
     assert run(play)[1] == written, situation
     assert run(play)[1] == [], "nothing is left to do"
 
 
-def test_a_released_pod_has_no_controller():
+def test_a_released_pod_has_no_controller() -> None:
     play = Play((REPLICA_SETS, replica_set(0)), (PODS, pod("a", WEB, **UNLABELLED)))
     run(play)
     assert "ownerReferences" not in play.get(PODS, "default/a")["metadata"]
 
 
-def test_batches_double_until_one_fails():
+def test_batches_double_until_one_fails() -> None:
     """TestSlowStartBatch, and a quota of six pods."""
     left = iter(range(6))
     error = ApiError(403, 'pods "web-" is forbidden: exceeded quota', "Forbidden")
@@ -139,14 +139,14 @@ def test_batches_double_until_one_fails():
     }
 
 
-def test_the_condition_goes_when_nothing_fails():
+def test_the_condition_goes_when_nothing_fails() -> None:
     failing = {"conditions": [{"type": "ReplicaFailure", "status": "True"}, {"type": "Other", "status": "True"}]}
     play = Play((REPLICA_SETS, replica_set(1, status=failing)))
     run(play)
     assert play.get(REPLICA_SETS, "default/web")["status"]["conditions"] == [{"type": "Other", "status": "True"}]
 
 
-def test_a_namespace_that_ends_is_no_failure():
+def test_a_namespace_that_ends_is_no_failure() -> None:
     error = ApiError(403, "it ends", "Forbidden", {"causes": [{"reason": "NamespaceTerminating"}]})
     play = Play((REPLICA_SETS, replica_set(9)), refuse=lambda write: error if isinstance(write, Create) else None)
     assert run(play)[1] == ["create pods web-", "update replicasets/status web"]
@@ -159,7 +159,7 @@ def test_a_namespace_that_ends_is_no_failure():
         ("Forbidden", ["event Warning FailedDelete: Error deleting: no"], "unable to delete pods: no"),
     ],
 )
-def test_pods_that_cannot_be_deleted(reason, events, failure):
+def test_pods_that_cannot_be_deleted(reason: str, events: list[str], failure: str | None) -> None:
     play = Play(
         (REPLICA_SETS, replica_set(0)),
         (PODS, pod("a", WEB)),
@@ -177,7 +177,7 @@ def test_pods_that_cannot_be_deleted(reason, events, failure):
     )
 
 
-def test_500_pods_are_created_at_once():
+def test_500_pods_are_created_at_once() -> None:
     play = Play((REPLICA_SETS, replica_set(700)))
     for created in (500, 200, 0):
         run_writes = run(play)[1]
@@ -201,21 +201,21 @@ def test_500_pods_are_created_at_once():
         ),
     ],
 )
-def test_the_status_counts_pods(situation, pods, counts):
+def test_the_status_counts_pods(situation: str, pods: list[Object], counts: Object) -> None:
     play = Play((REPLICA_SETS, replica_set(1)), *((PODS, value) for value in pods))
     run(play)
     assert in_status(play) == counts, situation
     assert play.get(REPLICA_SETS, "default/web")["status"]["observedGeneration"] == 1
 
 
-def test_a_pod_counts_as_fully_labelled_if_it_has_the_labels_of_the_template():
+def test_a_pod_counts_as_fully_labelled_if_it_has_the_labels_of_the_template() -> None:
     spec = replica_set()["spec"]
     labelled = {**spec["template"], "metadata": {"labels": {"app": "web", "tier": "front"}}}
     counted = status_of(replica_set(1, spec={"template": labelled}), [pod("a", WEB)], [], None, NOW)
     assert "fullyLabeledReplicas" not in counted
 
 
-def test_a_pod_is_available_after_min_ready_seconds():
+def test_a_pod_is_available_after_min_ready_seconds() -> None:
     play = Play((REPLICA_SETS, replica_set(2, spec={"minReadySeconds": 60})))
     play.add(PODS, pod("a", WEB, ready=20))
     play.add(PODS, pod("b", WEB, ready=0))
@@ -229,7 +229,7 @@ def test_a_pod_is_available_after_min_ready_seconds():
     assert in_status(play)["availableReplicas"] == 2
 
 
-def test_the_pod_of_the_template_belongs_to_the_replica_set():
+def test_the_pod_of_the_template_belongs_to_the_replica_set() -> None:
     play = Play((REPLICA_SETS, replica_set(1)))
     run(play)
     created = play.get(PODS, "default/web-1")
@@ -246,7 +246,7 @@ def test_the_pod_of_the_template_belongs_to_the_replica_set():
     ]
 
 
-def test_a_replication_controller_selects_by_a_map_and_counts_no_terminating_pods():
+def test_a_replication_controller_selects_by_a_map_and_counts_no_terminating_pods() -> None:
     play = Play((REPLICATION_CONTROLLERS, replication_controller(2)), (PODS, pod("a")))
     controller = _controller(ReplicationControllers)
     play.run(controller.steps, "default/web")
@@ -260,7 +260,7 @@ def test_a_replication_controller_selects_by_a_map_and_counts_no_terminating_pod
     assert status == {"replicas": 2, "fullyLabeledReplicas": 2, "observedGeneration": 1}
 
 
-def test_pods_on_the_node_of_a_sibling_s_pods_are_deleted_first():
+def test_pods_on_the_node_of_a_sibling_s_pods_are_deleted_first() -> None:
     """TestRelatedPodsLookup: during a roll-out, the pods of the old ReplicaSet count too."""
     deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d", "uid": "uid-d"}}
     of_deployment = pod("unused", deployment)["metadata"]["ownerReferences"]
@@ -289,13 +289,13 @@ def test_pods_on_the_node_of_a_sibling_s_pods_are_deleted_first():
         ("a pod of another kind", None, pod("a", {**WEB, "kind": "Job"}), []),
     ],
 )
-def test_what_a_change_of_a_pod_concerns(change, old, new, keys):
+def test_what_a_change_of_a_pod_concerns(change: str, old: Object | None, new: Object | None, keys: list[str]) -> None:
     objects = Objects([(REPLICA_SETS, WEB), (REPLICA_SETS, OTHER)])
     found = [*_controller(ReplicaSets).affected(objects, PODS, old, new)]
     assert found == [Name("default", key) for key in keys], change
 
 
-def test_its_own_change_concerns_a_replica_set():
+def test_its_own_change_concerns_a_replica_set() -> None:
     controller = _controller(ReplicaSets)
     for old, new in ((None, WEB), (WEB, WEB), (WEB, None)):
         assert [*controller.affected(Objects(), REPLICA_SETS, old, new)] == [Name("default", "web")]
