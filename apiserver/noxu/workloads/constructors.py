@@ -11,11 +11,18 @@ from noxu.controllers.manager import enabled
 from noxu.workloads.engine import WorkloadController
 from noxu.workloads.informer import Informer
 from noxu.workloads.job.jobs import JobController
+from noxu.workloads.kubelet.kubelet import Kubelet
 from noxu.workloads.nodes import NodeRegistration
+from noxu.workloads.replica_sets import ReplicaSets, ReplicationControllers
+from noxu.workloads.scheduler.scheduling import Scheduler
 
-SIMULATED: Final[Sequence[type[WorkloadController]]] = (NodeRegistration,)
+SIMULATED: Final[Sequence[type[WorkloadController]]] = (NodeRegistration, Kubelet, Scheduler)
 """What no list of controllers disables: in a cluster these are not part of kube-controller-manager."""
-CONTROLLERS: Final[Sequence[type[WorkloadController]]] = (JobController,)
+CONTROLLERS: Final[Sequence[type[WorkloadController]]] = (
+    JobController,
+    ReplicaSets,
+    ReplicationControllers,
+)
 """Those of kube-controller-manager, in the order of their names."""
 MAKERS: Final[dict[str, type[WorkloadController]]] = {made.name: made for made in CONTROLLERS}
 

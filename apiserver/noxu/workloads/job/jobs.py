@@ -89,6 +89,7 @@ class JobController(WorkloadController):
     name = "job-controller"
     kind = JOBS
     looks_at = (PODS,)
+    workers = 5  # --concurrent-job-syncs
 
     def __init__(self, parts: ControllerParts, informer: Informer, config: Config) -> None:
         super().__init__(parts, informer, config)
