@@ -180,8 +180,7 @@ def _is_gone(result: Result) -> bool:
 def _claim(objects: Objects, job: Object) -> Generator[Sequence[Write], Sequence[Result], None]:
     """What the Job controls afterwards is what the index has under its uid."""
     metadata, selector = job["metadata"], job["spec"].get("selector")
-    orphans = (pod for pod in objects.within(PODS, metadata["namespace"]) if controller_of(pod) is None)
-    candidates = (*objects.controlled_by(PODS, metadata["uid"]), *orphans)
+    candidates = (*objects.controlled_by(PODS, metadata["uid"]), *objects.orphans(PODS, metadata["namespace"]))
     claimed = claim(PODS, candidates, job, lambda pod: selects(selector, pod))
     adopted = [write if is_tracked(write.value) else Update(PODS, tracked(write.value)) for write in claimed.adopted]
     if adopted or claimed.released:
