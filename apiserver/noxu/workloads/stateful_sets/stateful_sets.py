@@ -53,6 +53,7 @@ class StatefulSets(WorkloadController):
     name = "statefulset-controller"
     kind = STATEFUL_SETS
     looks_at = (PODS, REVISIONS, CLAIMS)
+    workers = 5  # --concurrent-statefulset-syncs
 
     def steps(self, objects: Objects, key: Name, now: datetime) -> Steps:
         return reconcile(objects, key, now)
