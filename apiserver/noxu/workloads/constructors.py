@@ -15,6 +15,7 @@ from noxu.workloads.kubelet.kubelet import Kubelet
 from noxu.workloads.nodes import NodeRegistration
 from noxu.workloads.replica_sets import ReplicaSets, ReplicationControllers
 from noxu.workloads.scheduler.scheduling import Scheduler
+from noxu.workloads.stateful_sets.stateful_sets import StatefulSets
 
 SIMULATED: Final[Sequence[type[WorkloadController]]] = (NodeRegistration, Kubelet, Scheduler)
 """What no list of controllers disables: in a cluster these are not part of kube-controller-manager."""
@@ -22,6 +23,7 @@ CONTROLLERS: Final[Sequence[type[WorkloadController]]] = (
     JobController,
     ReplicaSets,
     ReplicationControllers,
+    StatefulSets,
 )
 """Those of kube-controller-manager, in the order of their names."""
 MAKERS: Final[dict[str, type[WorkloadController]]] = {made.name: made for made in CONTROLLERS}
