@@ -241,9 +241,7 @@ def _with_hints(changes: Changes, service: Object, existing: Sequence[Object]) -
     def hinted(value: Object) -> Object:
         return {**value, "endpoints": [_hinted(each, near, preference) for each in value.get("endpoints") or ()]}
 
-    different = [
-        new for old in unchanged if (new := hinted(old))["endpoints"] != (old.get("endpoints") or [])
-    ]
+    different = [new for old in unchanged if (new := hinted(old))["endpoints"] != (old.get("endpoints") or [])]
     return changes._replace(
         created=[hinted(value) for value in changes.created],
         updated=[*(hinted(value) for value in changes.updated), *different],

@@ -134,18 +134,22 @@ def _subset(ports: list[Object], ready: list[Object], unready: list[Object]) -> 
     value: Object = {}
     for name, addresses in (("addresses", ready), ("notReadyAddresses", unready)):
         if addresses:
-            value[name] = sorted(addresses, key=lambda each: (ipaddress.ip_address(each["ip"]).packed, each["targetRef"]["uid"]))
+            value[name] = sorted(
+                addresses, key=lambda each: (ipaddress.ip_address(each["ip"]).packed, each["targetRef"]["uid"])
+            )
     return {**value, "ports": ports} if ports else value
 
 
 def truncated(wanted: Sequence[Object]) -> list[Object] | None:
     """Subsets with MAX_ADDRESSES at most, in proportion to their sizes; None: there are not more (truncateEndpoints)."""
-    ready, unready = (
-        sum(len(each.get(name) or ()) for each in wanted) for name in ("addresses", "notReadyAddresses")
-    )
+    ready, unready = (sum(len(each.get(name) or ()) for each in wanted) for name in ("addresses", "notReadyAddresses"))
     if ready + unready <= MAX_ADDRESSES:
         return None
-    name, total, room = ("addresses", ready, MAX_ADDRESSES) if ready > MAX_ADDRESSES else ("notReadyAddresses", unready, MAX_ADDRESSES - ready)
+    name, total, room = (
+        ("addresses", ready, MAX_ADDRESSES)
+        if ready > MAX_ADDRESSES
+        else ("notReadyAddresses", unready, MAX_ADDRESSES - ready)
+    )
     result, left = [], room
     for subset in wanted:
         addresses = subset.get(name) or []
@@ -173,7 +177,12 @@ def _comparable(found: Iterable[Object]) -> list[Object]:
     return [
         {
             key: [
-                {**each, "targetRef": {name: value for name, value in each["targetRef"].items() if name != "resourceVersion"}}
+                {
+                    **each,
+                    "targetRef": {
+                        name: value for name, value in each["targetRef"].items() if name != "resourceVersion"
+                    },
+                }
                 if "targetRef" in each
                 else each
                 for each in values

@@ -147,19 +147,20 @@ def _events(endpoints: Object) -> list[Write]:
 
 
 def _changes(endpoints: Object, existing: Iterable[Object]) -> Changes:
-    by_key: dict[tuple[str, PortsKey], list[Object]] = {}
+    by_key: dict[tuple[str, PortsKey], list[Object | None]] = {}
     for old in existing:
         by_key.setdefault((old["addressType"], ports_key(old.get("ports"))), []).append(old)
     changes = Changes()
     for key, (ports, desired) in _Desired(endpoints).slices.items():
-        [*first, new] = [*by_key.get(key, ())[:1], _new(endpoints, key[0], ports, list(desired.values())[:MAX_ADDRESSES])]
-        changes |= Changes(deleted=by_key.pop(key, [])[1:])
-        if not first:
+        new = _new(endpoints, key[0], ports, list(desired.values())[:MAX_ADDRESSES])
+        [first, *others] = by_key.pop(key, [None])
+        changes |= Changes(deleted=[old for old in others if old is not None])
+        if first is None:
             changes |= Changes(created=[new])
-        elif not _is_same(first[0], new, desired):
-            changes |= Changes(updated=[replaced(first[0], new)])
-    changes |= Changes(deleted=[old for values in by_key.values() for old in values])
-    return changes.recycled()
+        elif not _is_same(first, new, desired):
+            changes |= Changes(updated=[replaced(first, new)])
+    changes |= Changes(deleted=[old for values in by_key.values() for old in values if old is not None])
+    return changes.recycled(lambda _: True)
 
 
 def _new(endpoints: Object, family: str, ports: list[Object], values: list[Object]) -> Object:
@@ -176,6 +177,7 @@ def _is_same(old: Object, new: Object, desired: Endpoints) -> bool:
         before.keys() == desired.keys()
         and all(are_equal(each, desired[key]) for key, each in before.items())
         and all(
-            (old["metadata"].get(field) or {}) == (new["metadata"].get(field) or {}) for field in ("labels", "annotations")
+            (old["metadata"].get(field) or {}) == (new["metadata"].get(field) or {})
+            for field in ("labels", "annotations")
         )
     )

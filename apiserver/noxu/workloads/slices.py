@@ -100,7 +100,7 @@ class Changes(NamedTuple):
             [*self.created, *other.created], [*self.updated, *other.updated], [*self.deleted, *other.deleted]
         )
 
-    def recycled(self, may_replace: Callable[[Object], bool] = lambda old: True) -> Changes:
+    def recycled(self, may_replace: Callable[[Object], bool]) -> Changes:
         """The same, where slices that are no longer needed become those that are."""
         created, updated, deleted = list(self.created), list(self.updated), []
         for old in self.deleted:

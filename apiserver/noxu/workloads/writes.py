@@ -109,7 +109,9 @@ def done(results: Sequence[Result]) -> None:
 
 def is_namespace_ending(result: Result) -> bool:
     """Whether a write was refused because its namespace is being deleted: it need not be tried again."""
-    return isinstance(result, ApiError) and any(cause.get("reason") == "NamespaceTerminating" for cause in result.causes)
+    return isinstance(result, ApiError) and any(
+        cause.get("reason") == "NamespaceTerminating" for cause in result.causes
+    )
 
 
 def with_status(value: Object, status: Object) -> Object:
