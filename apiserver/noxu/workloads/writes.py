@@ -75,7 +75,7 @@ class Bind(NamedTuple):
 class Event(NamedTuple):
     """An Event about an object. Repeated ones are counted, as client-go's recorder does. It never fails.
 
-    `host`: the node of the kubelet that records it.
+    `host`: the node of the kubelet that records it. `field`: the path of the part of the object that it is about.
     """
 
     about: Object
@@ -83,6 +83,7 @@ class Event(NamedTuple):
     reason: str
     message: str
     host: str = ""
+    field: str = ""
 
 
 Write: TypeAlias = Create | Update | Delete | Bind | Event
