@@ -108,6 +108,13 @@ def done(results: Sequence[Result]) -> None:
         stored(result)
 
 
+def is_namespace_ending(result: Result) -> bool:
+    """Whether a write was refused because its namespace is being deleted: it need not be tried again."""
+    return isinstance(result, ApiError) and any(
+        cause.get("reason") == "NamespaceTerminating" for cause in result.causes
+    )
+
+
 def with_status(value: Object, status: Object) -> Object:
     """The object with another status."""
     return {**value, "status": status}
