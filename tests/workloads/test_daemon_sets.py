@@ -183,7 +183,7 @@ def test_tolerations_are_added_once_and_without_seconds() -> None:
 
 def test_a_pod_for_a_node_has_its_affinity_and_the_labels_of_its_template() -> None:
     preferred = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1}]}
-    spec = {"affinity": {"podAffinity": {}, "nodeAffinity": preferred}, "nodeSelector": {"disk": "ssd"}}
+    spec: Object = {"affinity": {"podAffinity": {}, "nodeAffinity": preferred}, "nodeSelector": {"disk": "ssd"}}
     pod = new_pod(daemon_set(template=template(**spec)), "a", "hash")
     fields = [{"key": "metadata.name", "operator": "In", "values": ["a"]}]
     required = {"nodeSelectorTerms": [{"matchFields": fields}]}
