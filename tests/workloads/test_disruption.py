@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from noxu.go.time import format_time
@@ -16,7 +17,7 @@ from noxu.workloads.objects import (
     STATEFUL_SETS,
     Objects,
 )
-from noxu.workloads.writes import Kind
+from noxu.workloads.writes import Kind, Name, Steps
 from tests.rows import rows
 from tests.workloads.plays import NOW, Play
 
@@ -193,10 +194,13 @@ def with_target(**given: Any) -> tuple[Kind, Object]:
 
 
 def test_a_pod_that_was_not_deleted_is_no_target_any_more() -> None:
+    def steps(objects: Objects, _: Name, now: datetime) -> Steps:
+        return controller.steps(objects, Name("pods/default", "web-1"), now)
+
     play = Play(with_target(reason="EvictionByEvictionAPI"))
-    assert play.run(controller.steps, "pods/default/web-1") == 120
+    assert play.run(steps, "the pod") == 120
     play.pass_time(120)
-    assert play.run(controller.steps, "pods/default/web-1") is None
+    assert play.run(steps, "the pod") is None
     assert play.done() == ["update pods/status web-1"]
     target = play.get(PODS, "default/web-1")["status"]["conditions"][-1]
     assert (target["status"], "reason" in target) == ("False", False)

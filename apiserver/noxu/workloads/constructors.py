@@ -13,6 +13,7 @@ from noxu.workloads.endpoint_slices import EndpointSliceController
 from noxu.workloads.endpoints import EndpointsController
 from noxu.workloads.engine import WorkloadController
 from noxu.workloads.informer import Informer
+from noxu.workloads.job.jobs import JobController
 from noxu.workloads.kubelet.kubelet import Kubelet
 from noxu.workloads.mirrored_slices import EndpointSliceMirroringController
 from noxu.workloads.nodes import NodeRegistration
@@ -27,6 +28,7 @@ CONTROLLERS: Final[Sequence[type[WorkloadController]]] = (
     EndpointsController,
     EndpointSliceController,
     EndpointSliceMirroringController,
+    JobController,
     ReplicaSets,
     ReplicationControllers,
     StatefulSets,
