@@ -9,6 +9,7 @@ from noxu.config import Config
 from noxu.controllers.controller import ControllerParts, Reconciler
 from noxu.controllers.manager import enabled
 from noxu.workloads.daemon_sets.daemon_sets import DaemonSets
+from noxu.workloads.disruption import DisruptionController
 from noxu.workloads.endpoint_slices import EndpointSliceController
 from noxu.workloads.endpoints import EndpointsController
 from noxu.workloads.engine import WorkloadController
@@ -25,9 +26,10 @@ SIMULATED: Final[Sequence[type[WorkloadController]]] = (NodeRegistration, Kubele
 """What no list of controllers disables: in a cluster these are not part of kube-controller-manager."""
 CONTROLLERS: Final[Sequence[type[WorkloadController]]] = (
     DaemonSets,
+    DisruptionController,
+    EndpointsController,
     EndpointSliceController,
     EndpointSliceMirroringController,
-    EndpointsController,
     JobController,
     ReplicaSets,
     ReplicationControllers,
