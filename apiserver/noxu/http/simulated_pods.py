@@ -37,6 +37,8 @@ STREAM_CREATION_TIMEOUT: Final = 30.0  # seconds; the kubelet's
 AT_ONCE: Final = 1024 * 1024
 """Bytes of a client's stdin that may arrive at once: they are dropped."""
 PIECE: Final = 16 * 1024
+QUIET: Final = 0.02  # seconds
+MAX_QUIET: Final = 50
 _OPENED: Final = ("stdin", "stdout", "stderr")
 NOTHING_RUNS: Final = "nothing runs in simulated pods: "
 
@@ -59,7 +61,7 @@ async def stream(exchange: Exchange, pod: Object, options: Object, commands: Com
         return text_answer("you must specify at least 1 of stdin, stdout, stderr", 400)
     sent = outputs(asked, result, options.get("command") or (), is_terminal=is_terminal)
     if websocket.is_upgrade(exchange.request):
-        return await _over_websocket(exchange, sent)
+        return await _over_websocket(exchange, sent, has_stdin="stdin" in asked)
     if exchange.request.headers.get("Upgrade", "").lower() == "spdy/3.1":
         return await _over_spdy(exchange, {"error", *asked, *(["resize"] if is_terminal else [])}, sent)
     raise errors.bad_request("the streams of a command need an upgrade to a WebSocket or to SPDY/3.1")
@@ -116,7 +118,7 @@ def status_of(result: CommandResult, command: Sequence[str]) -> bytes:
 _CHANNELS: Final = {"stdout": 1, "stderr": 2, "error": 3}
 
 
-async def _over_websocket(exchange: Exchange, sent: dict[str, bytes]) -> Answer | None:
+async def _over_websocket(exchange: Exchange, sent: dict[str, bytes], *, has_stdin: bool) -> Answer | None:
     request = exchange.request
     if (malformed := websocket.malformed_handshake(request)) is not None:
         return malformed
@@ -124,25 +126,42 @@ async def _over_websocket(exchange: Exchange, sent: dict[str, bytes]) -> Answer 
     if protocol is None:
         return text_answer(f"the WebSocket of a command has one of the protocols {', '.join(PROTOCOLS)}", 400)
     connection = _switch(exchange, websocket.accept(request, protocol))
+    stdin = _Dropped()
     # Nothing depends on what the client sends: it is not even parsed. The close of the client ends the connection.
-    connection.upgrade(_dropped, AT_ONCE)
+    connection.upgrade(stdin.receive, AT_ONCE)
     await _send(connection, messages(sent))
+    if has_stdin:
+        await stdin.quiet()
+    close = WSCloseCode.OK.to_bytes(2, "big")
+    await _send(connection, [websocket.frame_header(WSMsgType.CLOSE, len(close)) + close])
     await _closed(connection)
     return None
 
 
-def _dropped(data: bytes) -> None:
-    """What a client sends to a command that does not run."""
+class _Dropped:
+    """The stdin of a command that does not run. client-go logs an error if it is still sending it after the close."""
+
+    def __init__(self) -> None:
+        self._has_come = True
+
+    def receive(self, data: bytes) -> None:
+        self._has_come = bool(data)
+
+    async def quiet(self) -> None:
+        """Return when nothing has come for a while; at the latest when a command would take long."""
+        for _ in range(MAX_QUIET):
+            if not self._has_come:
+                return
+            self._has_come = False
+            await asyncio.sleep(QUIET)
 
 
 def messages(sent: dict[str, bytes]) -> Iterator[bytes]:
-    """An empty message, by which the client knows that it is connected, all outputs in pieces, and the close."""
+    """An empty message, by which the client knows that it is connected, and all outputs in pieces."""
     yield _message(_CHANNELS[next(iter(sent))], b"")
     for name, data in sent.items():
         for at in range(0, len(data), PIECE):
             yield _message(_CHANNELS[name], data[at : at + PIECE])
-    close = WSCloseCode.OK.to_bytes(2, "big")
-    yield websocket.frame_header(WSMsgType.CLOSE, len(close)) + close
 
 
 def _message(channel: int, data: bytes) -> bytes:
