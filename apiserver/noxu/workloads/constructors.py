@@ -12,6 +12,7 @@ from noxu.workloads.endpoint_slices import EndpointSliceController
 from noxu.workloads.endpoints import EndpointsController
 from noxu.workloads.engine import WorkloadController
 from noxu.workloads.informer import Informer
+from noxu.workloads.job.jobs import JobController
 from noxu.workloads.kubelet.kubelet import Kubelet
 from noxu.workloads.mirrored_slices import EndpointSliceMirroringController
 from noxu.workloads.nodes import NodeRegistration
@@ -22,9 +23,10 @@ from noxu.workloads.stateful_sets.stateful_sets import StatefulSets
 SIMULATED: Final[Sequence[type[WorkloadController]]] = (NodeRegistration, Kubelet, Scheduler)
 """What no list of controllers disables: in a cluster these are not part of kube-controller-manager."""
 CONTROLLERS: Final[Sequence[type[WorkloadController]]] = (
-    EndpointsController,
     EndpointSliceController,
     EndpointSliceMirroringController,
+    EndpointsController,
+    JobController,
     ReplicaSets,
     ReplicationControllers,
     StatefulSets,
