@@ -23,8 +23,6 @@ from noxu.expressions import expression
 from noxu.features import meant
 from noxu.go.time import SECOND, parse_duration
 
-SIMULATE: Final = "noxu.dev/simulate"
-"""The annotation of a pod."""
 OUT_OF_MEMORY: Final = 137
 MAX_CODE: Final = 255
 
