@@ -128,7 +128,9 @@ class Workloads:
         patch: Object = {"metadata": {"annotations": {SIMULATE: value}}}
         body = Body(codec.encode(patch, sort_keys=False), MERGE_PATCH)
         options = Options(field_manager=MANAGER)
-        await plane.writer.write(WriteRequest(Action.PATCH, resource, "", name, body=body, options=options, user=WRITER))
+        await plane.writer.write(
+            WriteRequest(Action.PATCH, resource, "", name, body=body, options=options, user=WRITER)
+        )
         await kubelet.caught_up()
         return {"name": name, "lost": value is not None}
 

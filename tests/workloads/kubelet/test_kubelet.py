@@ -343,3 +343,10 @@ def test_a_rule_goes_before_the_annotation_and_the_newest_one_first() -> None:
     assert timeline.until(0) == "Running 1/1 running 0 Ready"
     timeline.lives.simulation.add(PodRule("default/web-1", "crash-loop"))
     assert timeline.until(0) == f"Running 0/1 {BACK_OFF} 1"
+
+
+def test_a_pod_that_shall_be_ready_waits_no_longer() -> None:
+    timeline = Timeline(pod("crash-loop", containers=[DELAYED]))
+    assert timeline.until(100) == f"Running 0/1 {BACK_OFF} 4"
+    timeline.lives.simulation.add(PodRule("web-1", "ready"))
+    assert timeline.until(100) == "Running 1/1 running 5 Ready"
