@@ -8,6 +8,7 @@ from typing import Any, Final
 from noxu.config import Config
 from noxu.controllers.controller import ControllerParts, Reconciler
 from noxu.controllers.manager import enabled
+from noxu.workloads.daemon_sets.daemon_sets import DaemonSets
 from noxu.workloads.disruption import DisruptionController
 from noxu.workloads.endpoint_slices import EndpointSliceController
 from noxu.workloads.endpoints import EndpointsController
@@ -25,6 +26,7 @@ from noxu.workloads.stateful_sets.stateful_sets import StatefulSets
 SIMULATED: Final[Sequence[type[WorkloadController]]] = (NodeRegistration, NodeHeartbeats, Kubelet, Scheduler)
 """What no list of controllers disables: in a cluster these are not part of kube-controller-manager."""
 CONTROLLERS: Final[Sequence[type[WorkloadController]]] = (
+    DaemonSets,
     DisruptionController,
     EndpointsController,
     EndpointSliceController,
