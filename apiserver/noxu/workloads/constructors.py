@@ -15,6 +15,7 @@ from noxu.workloads.endpoints import EndpointsController
 from noxu.workloads.engine import WorkloadController
 from noxu.workloads.informer import Informer
 from noxu.workloads.job.jobs import JobController
+from noxu.workloads.kubelet.heartbeats import NodeHeartbeats
 from noxu.workloads.kubelet.kubelet import Kubelet
 from noxu.workloads.mirrored_slices import EndpointSliceMirroringController
 from noxu.workloads.nodes import NodeRegistration
@@ -22,7 +23,7 @@ from noxu.workloads.replica_sets import ReplicaSets, ReplicationControllers
 from noxu.workloads.scheduler.scheduling import Scheduler
 from noxu.workloads.stateful_sets.stateful_sets import StatefulSets
 
-SIMULATED: Final[Sequence[type[WorkloadController]]] = (NodeRegistration, Kubelet, Scheduler)
+SIMULATED: Final[Sequence[type[WorkloadController]]] = (NodeRegistration, NodeHeartbeats, Kubelet, Scheduler)
 """What no list of controllers disables: in a cluster these are not part of kube-controller-manager."""
 CONTROLLERS: Final[Sequence[type[WorkloadController]]] = (
     DaemonSets,
