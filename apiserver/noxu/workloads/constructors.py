@@ -16,10 +16,13 @@ from noxu.workloads.informer import Informer
 from noxu.workloads.job.jobs import JobController
 from noxu.workloads.kubelet.kubelet import Kubelet
 from noxu.workloads.mirrored_slices import EndpointSliceMirroringController
+from noxu.workloads.node_lifecycle import NodeLifecycleController
 from noxu.workloads.nodes import NodeRegistration
+from noxu.workloads.pod_garbage import PodGarbageCollector
 from noxu.workloads.replica_sets import ReplicaSets, ReplicationControllers
 from noxu.workloads.scheduler.scheduling import Scheduler
 from noxu.workloads.stateful_sets.stateful_sets import StatefulSets
+from noxu.workloads.taint_eviction import TaintEvictionController
 
 SIMULATED: Final[Sequence[type[WorkloadController]]] = (NodeRegistration, Kubelet, Scheduler)
 """What no list of controllers disables: in a cluster these are not part of kube-controller-manager."""
@@ -29,9 +32,12 @@ CONTROLLERS: Final[Sequence[type[WorkloadController]]] = (
     EndpointSliceController,
     EndpointSliceMirroringController,
     JobController,
+    NodeLifecycleController,
+    PodGarbageCollector,
     ReplicaSets,
     ReplicationControllers,
     StatefulSets,
+    TaintEvictionController,
 )
 """Those of kube-controller-manager, in the order of their names."""
 MAKERS: Final[dict[str, type[WorkloadController]]] = {made.name: made for made in CONTROLLERS}
