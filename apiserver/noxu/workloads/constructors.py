@@ -8,6 +8,7 @@ from typing import Any, Final
 from noxu.config import Config
 from noxu.controllers.controller import ControllerParts, Reconciler
 from noxu.controllers.manager import enabled
+from noxu.workloads.deployment.controller import Deployments
 from noxu.workloads.engine import WorkloadController
 from noxu.workloads.informer import Informer
 from noxu.workloads.kubelet.kubelet import Kubelet
@@ -17,6 +18,7 @@ from noxu.workloads.replica_sets import ReplicaSets, ReplicationControllers
 SIMULATED: Final[Sequence[type[WorkloadController]]] = (NodeRegistration, Kubelet)
 """What no list of controllers disables: in a cluster these are not part of kube-controller-manager."""
 CONTROLLERS: Final[Sequence[type[WorkloadController]]] = (
+    Deployments,
     ReplicaSets,
     ReplicationControllers,
 )
