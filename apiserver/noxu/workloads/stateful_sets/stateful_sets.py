@@ -143,7 +143,8 @@ def _rollout(
     elif is_terminating(stateful_set):
         return None
     else:
-        update, collisions = yield from revisions.create(objects, stateful_set, number, revisions.HASH, collisions)
+        created = yield from revisions.create(objects, stateful_set, number, revisions.HASH, collisions)
+        update, collisions = created[0], created[1] or 0
     named = [revision for revision in known if revision["metadata"]["name"] == status.get("currentRevision")]
     return Rollout(stateful_set, named[0] if named else update, update, collisions, now)
 
