@@ -10,6 +10,7 @@ from noxu.controllers.controller import ControllerParts, Reconciler
 from noxu.controllers.manager import enabled
 from noxu.workloads.cron_jobs import CronJobController
 from noxu.workloads.daemon_sets.daemon_sets import DaemonSets
+from noxu.workloads.deployment.deployments import Deployments
 from noxu.workloads.disruption import DisruptionController
 from noxu.workloads.endpoint_slices import EndpointSliceController
 from noxu.workloads.endpoints import EndpointsController
@@ -30,6 +31,7 @@ SIMULATED: Final[Sequence[type[WorkloadController]]] = (NodeRegistration, NodeHe
 CONTROLLERS: Final[Sequence[type[WorkloadController]]] = (
     CronJobController,
     DaemonSets,
+    Deployments,
     DisruptionController,
     EndpointsController,
     EndpointSliceController,
