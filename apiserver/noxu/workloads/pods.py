@@ -11,6 +11,8 @@ from noxu.values import Object, copy
 from noxu.workloads.ownership import owner_reference
 
 FINISHED: Final = ("Succeeded", "Failed")
+SIMULATE: Final = "noxu.dev/simulate"
+"""The annotation that says what a simulated pod or node does, see kubelet/behaviours.py."""
 
 
 def phase(pod: Object) -> str:

@@ -1,0 +1,1 @@
+"""statefulset-controller: pods that have an identity and claims of their own, which come and go in order."""
