@@ -18,7 +18,7 @@ A, B = node("a"), node("b")
 
 
 def runs(
-    name: str, on: str, priority: int, cpu: str = "2", started: str = "2026-01-01T00:00:00Z", **more: object
+    name: str, on: str, priority: int, cpu: str = "2", started: str = "2026-01-01T00:00:00Z", **more: Any
 ) -> Object:
     return pod(name, on, requests={"cpu": cpu}, priority=priority, status={"startTime": started}, **more)
 
