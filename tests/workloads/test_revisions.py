@@ -135,7 +135,7 @@ def create(objects: Objects, key: Name, now: object) -> Steps:
     owner = objects.get(STATEFUL_SETS, key) or {}
     made, collisions = yield from revisions.create(objects, owner, 1, revisions.HASH, 0)
     assert made["data"] == revisions.template_patch(owner)
-    return float(collisions)
+    return float(collisions or 0)
 
 
 def test_a_name_that_another_template_has_is_counted_as_a_collision() -> None:

@@ -60,6 +60,7 @@ def application(
         plane.tokens,
         LargeRequests(),
         plane.authorize,
+        plane.commands,
     )
     app = App(
         backend,

@@ -8,22 +8,30 @@ from typing import Any, Final
 from noxu.config import Config
 from noxu.controllers.controller import ControllerParts, Reconciler
 from noxu.controllers.manager import enabled
+from noxu.workloads.cron_jobs import CronJobController
+from noxu.workloads.daemon_sets.daemon_sets import DaemonSets
+from noxu.workloads.deployment.deployments import Deployments
 from noxu.workloads.disruption import DisruptionController
 from noxu.workloads.endpoint_slices import EndpointSliceController
 from noxu.workloads.endpoints import EndpointsController
 from noxu.workloads.engine import WorkloadController
 from noxu.workloads.informer import Informer
 from noxu.workloads.job.jobs import JobController
+from noxu.workloads.kubelet.heartbeats import NodeHeartbeats
 from noxu.workloads.kubelet.kubelet import Kubelet
 from noxu.workloads.mirrored_slices import EndpointSliceMirroringController
 from noxu.workloads.nodes import NodeRegistration
 from noxu.workloads.replica_sets import ReplicaSets, ReplicationControllers
 from noxu.workloads.scheduler.scheduling import Scheduler
 from noxu.workloads.stateful_sets.stateful_sets import StatefulSets
+from noxu.workloads.ttl_after_finished import TtlAfterFinishedController
 
-SIMULATED: Final[Sequence[type[WorkloadController]]] = (NodeRegistration, Kubelet, Scheduler)
+SIMULATED: Final[Sequence[type[WorkloadController]]] = (NodeRegistration, NodeHeartbeats, Kubelet, Scheduler)
 """What no list of controllers disables: in a cluster these are not part of kube-controller-manager."""
 CONTROLLERS: Final[Sequence[type[WorkloadController]]] = (
+    CronJobController,
+    DaemonSets,
+    Deployments,
     DisruptionController,
     EndpointsController,
     EndpointSliceController,
@@ -32,6 +40,7 @@ CONTROLLERS: Final[Sequence[type[WorkloadController]]] = (
     ReplicaSets,
     ReplicationControllers,
     StatefulSets,
+    TtlAfterFinishedController,
 )
 """Those of kube-controller-manager, in the order of their names."""
 MAKERS: Final[dict[str, type[WorkloadController]]] = {made.name: made for made in CONTROLLERS}

@@ -110,8 +110,8 @@ def renumbered(revision: Object, number: int) -> Finding:
 
 
 def create(
-    objects: Objects, owner: Object, number: int, label: str, collisions: int
-) -> Generator[Sequence[Write], Sequence[Result], tuple[Object, int]]:
+    objects: Objects, owner: Object, number: int, label: str, collisions: int | None
+) -> Generator[Sequence[Write], Sequence[Result], tuple[Object, int | None]]:
     """The new revision of an owner's template, and how often its hash was taken by another one.
 
     Raises ApiError.
@@ -125,7 +125,7 @@ def create(
             return stored(result) or {}, collisions
         if has_template_of(found, owner):
             return found, collisions
-        collisions += 1
+        collisions = (collisions or 0) + 1
 
 
 def surplus(revisions: Sequence[Object], live: Container[str], limit: int) -> list[Delete]:

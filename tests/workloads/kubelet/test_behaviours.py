@@ -16,7 +16,7 @@ CRASHES = ContainerBehaviour(exit_code=1)
     "text, expected",
     [
         ("", PodBehaviour()),
-        ("ready", PodBehaviour()),
+        ("ready", PodBehaviour(ContainerBehaviour(backs_off=False, ready_after=0.0))),
         ("crash-loop", PodBehaviour(CRASHES)),
         ("exit=3", PodBehaviour(ContainerBehaviour(exit_code=3))),
         ("exit=3@1m30s", PodBehaviour(ContainerBehaviour(exit_code=3, exit_after=90.0))),

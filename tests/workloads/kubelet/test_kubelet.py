@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from noxu.values import Object
-from noxu.workloads.kubelet.behaviours import SIMULATE
 from noxu.workloads.kubelet.kubelet import PodLives
 from noxu.workloads.kubelet.simulation import PodRule
 from noxu.workloads.nodes import node, node_status
 from noxu.workloads.objects import NODES, PODS
-from noxu.workloads.pods import condition
+from noxu.workloads.pods import SIMULATE, condition
 from tests.rows import rows
 from tests.workloads.plays import NOW, Play
 
@@ -328,10 +327,12 @@ def test_a_pod_that_only_a_finalizer_keeps_is_left_alone() -> None:
 
 def test_nothing_happens_on_a_lost_node_until_it_is_back() -> None:
     timeline = Timeline(pod())
-    timeline.lives.simulation.lost.add("node-1")
+    machine = timeline.play.get(NODES, "node-1")
+    lost = {**machine, "metadata": {**machine["metadata"], "annotations": {SIMULATE: "node-lost"}}}
+    timeline.play.add(NODES, lost)
     assert timeline.play.run(timeline.lives.steps, POD) is None
     assert end(timeline) == []
-    timeline.lives.simulation.lost.clear()
+    timeline.play.add(NODES, machine)
     assert end(timeline) == ["delete pods web-1"]
 
 
@@ -342,3 +343,10 @@ def test_a_rule_goes_before_the_annotation_and_the_newest_one_first() -> None:
     assert timeline.until(0) == "Running 1/1 running 0 Ready"
     timeline.lives.simulation.add(PodRule("default/web-1", "crash-loop"))
     assert timeline.until(0) == f"Running 0/1 {BACK_OFF} 1"
+
+
+def test_a_pod_that_shall_be_ready_waits_no_longer() -> None:
+    timeline = Timeline(pod("crash-loop", containers=[DELAYED]))
+    assert timeline.until(100) == f"Running 0/1 {BACK_OFF} 4"
+    timeline.lives.simulation.add(PodRule("web-1", "ready"))
+    assert timeline.until(100) == "Running 1/1 running 5 Ready"

@@ -8,7 +8,7 @@
     slow-ready=30s        they are ready 30 seconds after their start
     evicted               the pod is evicted by its node
     node-lost             nothing more is heard of the pod, as if its node were lost
-    ready                 nothing of that
+    ready                 nothing of that: they start now, and are ready
 
 Several are separated by commas. `CONTAINER:` before one makes it that of a container only: `proxy:crash-loop, slow-ready=30s`.
 """
@@ -23,19 +23,21 @@ from noxu.expressions import expression
 from noxu.features import meant
 from noxu.go.time import SECOND, parse_duration
 
-SIMULATE: Final = "noxu.dev/simulate"
-"""The annotation of a pod."""
 OUT_OF_MEMORY: Final = 137
 MAX_CODE: Final = 255
 
 
 class ContainerBehaviour(NamedTuple):
-    """`exit_code` None: it runs on. `ready_after` None: as its probes say. Times are seconds after the start of the container."""
+    """Times are seconds after the start of the container.
+
+    `exit_code` None: it runs on. `backs_off`: it waits before it starts again. `ready_after` None: as its probes say.
+    """
 
     has_image: bool = True
     exit_code: int | None = None
     exit_after: float = 0.0
     exit_reason: str = ""
+    backs_off: bool = True
     is_ever_ready: bool = True
     ready_after: float | None = None
 
@@ -96,7 +98,7 @@ _KINDS: Final[Mapping[str, _Kind]] = {
     "exit": _Kind("exit=3@10s", _exit),
     "evicted": _Kind("evicted", _without_value(is_evicted=True), of_pod=True),
     "node-lost": _Kind("node-lost", _without_value(is_lost=True), of_pod=True),
-    "ready": _Kind("ready", _without_value()),
+    "ready": _Kind("ready", _without_value(backs_off=False, ready_after=0.0)),
 }
 KNOWN: Final = ", ".join(kind.form for kind in _KINDS.values())
 _PART: Final = expression(r"(?:(?P<container>[a-z0-9]([-a-z0-9]*[a-z0-9])?):)?(?P<name>[^=:]+)(?:=(?P<value>.*))?")

@@ -76,7 +76,7 @@ def advance(before: Object | None, spec: Object, around: Circumstances) -> Conta
             return ContainerStep(_waiting(status, {"reason": around.waits_for}), said, None)
         elif not around.behaviour.has_image:
             return _pulled_in_vain(status, spec, around, said)
-        elif (left := _back_off_left(status, around.now)) > 0:
+        elif (left := _back_off_left(status, around)) > 0:
             return _backing_off(status, spec, around, said, left)
         else:
             status = _started(status, spec, around)
@@ -132,9 +132,11 @@ def _attempts(passed: float) -> tuple[float, float]:
     return last, last + pause
 
 
-def _back_off_left(status: Object, now: datetime) -> float:
+def _back_off_left(status: Object, around: Circumstances) -> float:
     ended = status["lastState"].get("terminated")
-    return 0.0 if ended is None else _back_off(status) - (now - moment(ended["finishedAt"])).total_seconds()
+    if ended is None or not around.behaviour.backs_off:
+        return 0.0
+    return _back_off(status) - (around.now - moment(ended["finishedAt"])).total_seconds()
 
 
 def _back_off(status: Object) -> float:

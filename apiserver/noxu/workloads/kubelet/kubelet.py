@@ -10,7 +10,7 @@ A node is simulated if it has an address. With no delay, a pod is ready after tw
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -21,10 +21,11 @@ from noxu.workloads.engine import WorkloadController
 from noxu.workloads.informer import Informer
 from noxu.workloads.kubelet import statuses
 from noxu.workloads.kubelet.addresses import Addresses, host_addresses
-from noxu.workloads.kubelet.behaviours import NORMAL_LIFE, SIMULATE, PodBehaviour
-from noxu.workloads.kubelet.simulation import Simulation
+from noxu.workloads.kubelet.behaviours import NORMAL_LIFE, PodBehaviour
+from noxu.workloads.kubelet.simulation import PodRule, Simulation
+from noxu.workloads.nodes import is_lost
 from noxu.workloads.objects import NODES, PODS, Objects, name_of
-from noxu.workloads.pods import FINISHED, is_terminating, phase
+from noxu.workloads.pods import FINISHED, SIMULATE, is_terminating, phase
 from noxu.workloads.writes import (
     NORMAL,
     WARNING,
@@ -70,17 +71,24 @@ class Kubelet(WorkloadController):
         if kind == PODS:
             if new is not None and new["spec"].get("nodeName"):
                 yield name_of(new)
-        elif new is not None and (old is None or host_addresses(old) != host_addresses(new)):
+        elif new is not None and (old is None or _looks(old) != _looks(new)):
             yield from map(name_of, objects.on_node(new["metadata"]["name"]))
 
     def steps(self, objects: Objects, key: Name, now: datetime) -> Steps:
         return self._lives.steps(objects, key, now)
 
-    def look_again(self, pods: Iterable[Object]) -> None:
-        """Something is asked of these pods now that was not before."""
-        for pod in pods:
-            if pod["spec"].get("nodeName"):
-                self.queue.add(name_of(pod))
+    def simulate(self, pods: str, text: str) -> list[Name]:
+        """Add a rule. The pods that it fits, which are looked at now. Raises ValueError."""
+        rule = PodRule(pods, text)
+        self.simulation.add(rule)
+        return self.look_again(rule.fits)
+
+    def look_again(self, concerns: Callable[[Object], bool] = lambda _pod: True) -> list[Name]:
+        """Look at the pods that something new is asked of, which are returned."""
+        concerned = [name_of(pod) for pod in self.objects.all(PODS) if concerns(pod)]
+        for name in concerned:
+            self.queue.add(name)
+        return concerned
 
 
 class PodLives:
@@ -97,7 +105,7 @@ class PodLives:
             return None
         node = objects.get(NODES, Name("", node_name))
         hosts = tuple(host_addresses(node)) if node is not None else ()
-        if node is None or not hosts or node_name in self.simulation.lost:
+        if node is None or not hosts or is_lost(node):
             return None
         behaviour = yield from self._behaviour(pod, node_name)
         if behaviour.is_lost:
@@ -136,6 +144,11 @@ class PodLives:
         if pod["spec"].get("hostNetwork"):
             return hosts[0]
         return (pod.get("status") or {}).get("podIP") or self._addresses.give(pod, node, objects)
+
+
+def _looks(node: Object) -> object:
+    """What the pods of a node depend on."""
+    return is_lost(node), host_addresses(node)
 
 
 def _end(pod: Object, node: str, now: datetime) -> Steps:

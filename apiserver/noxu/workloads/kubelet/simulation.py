@@ -1,4 +1,4 @@
-"""What persons have asked of simulated pods and nodes while a server runs: rules by names of pods, and the nodes that are lost.
+"""What persons have asked of simulated pods while a server runs: rules by their names.
 
 A rule goes before the annotation of a pod, and the newest rule that fits counts: it holds for pods that come later, too.
 """
@@ -11,7 +11,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from noxu.values import Object
-from noxu.workloads.kubelet.behaviours import NORMAL_LIFE, SIMULATE, PodBehaviour, parse
+from noxu.workloads.kubelet.behaviours import NORMAL_LIFE, PodBehaviour, parse
+from noxu.workloads.pods import SIMULATE
 
 
 class PodRule(NamedTuple):
@@ -31,8 +32,6 @@ class Simulation:
 
     def __init__(self) -> None:
         self.rules: list[PodRule] = []
-        self.lost: set[str] = set()
-        """The names of nodes."""
         self.selected: Callable[[Object], str] = lambda _pod: ""
         """What rules of faults say about a pod, "": nothing. They go before all others."""
 

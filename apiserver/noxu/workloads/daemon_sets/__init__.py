@@ -1,0 +1,1 @@
+"""daemonset-controller: one pod on every node that fits."""
