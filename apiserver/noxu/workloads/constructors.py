@@ -24,8 +24,17 @@ from noxu.workloads.replica_sets import ReplicaSets, ReplicationControllers
 from noxu.workloads.scheduler.scheduling import Scheduler
 from noxu.workloads.stateful_sets.stateful_sets import StatefulSets
 from noxu.workloads.ttl_after_finished import TtlAfterFinishedController
+from noxu.workloads.volumes.provisioner import SimulatedProvisioner, StandardStorageClass
+from noxu.workloads.volumes.volume_binder import VolumeBinder
 
-SIMULATED: Final[Sequence[type[WorkloadController]]] = (NodeRegistration, NodeHeartbeats, Kubelet, Scheduler)
+SIMULATED: Final[Sequence[type[WorkloadController]]] = (
+    NodeRegistration,
+    NodeHeartbeats,
+    Kubelet,
+    Scheduler,
+    SimulatedProvisioner,
+    StandardStorageClass,
+)
 """What no list of controllers disables: in a cluster these are not part of kube-controller-manager."""
 CONTROLLERS: Final[Sequence[type[WorkloadController]]] = (
     CronJobController,
@@ -39,6 +48,7 @@ CONTROLLERS: Final[Sequence[type[WorkloadController]]] = (
     ReplicationControllers,
     StatefulSets,
     TtlAfterFinishedController,
+    VolumeBinder,
 )
 """Those of kube-controller-manager, in the order of their names."""
 MAKERS: Final[dict[str, type[WorkloadController]]] = {made.name: made for made in CONTROLLERS}
