@@ -14,9 +14,9 @@ from noxu.values import Object, copy
 from noxu.workloads import revisions
 from noxu.workloads.daemon_sets.backoff import FailureBackoff
 from noxu.workloads.daemon_sets.daemon_pods import Fit, fit, new_pod, target_node, tolerations
-from noxu.workloads.daemon_sets.daemon_sets import reconcile
+from noxu.workloads.daemon_sets.daemon_sets import DaemonSets, reconcile
 from noxu.workloads.objects import DAEMON_SETS, NODES, PODS, REVISIONS, Objects, name_of
-from noxu.workloads.writes import Create, Name, Steps, Write
+from noxu.workloads.writes import Create, Kind, Name, Steps, Write
 from tests.rows import rows
 from tests.workloads.plays import NOW, Play
 from tests.workloads.pod_states import GracefulPlay, become, become_ready, fail, finish_deletions, names
@@ -559,6 +559,52 @@ def test_a_revision_without_the_label_gets_its_name() -> None:
     assert [one["metadata"]["labels"]["controller-revision-hash"] for one in play.objects.all(REVISIONS)] == [
         first["metadata"]["name"]
     ]
+
+
+# -- what concerns a set ----------------------------------------------------------------------------------------------
+
+
+def _affected(play: Play, kind: Kind, old: Object | None, new: Object | None) -> list[str]:
+    controller = object.__new__(DaemonSets)  # it needs nothing of a server
+    return sorted(key.name for key in controller.affected(play.objects, kind, old, new))
+
+
+@rows(
+    "old, new, concerned",
+    [
+        (None, node("a", disk="ssd"), ["logs"]),
+        (None, node("a"), []),
+        (node("a", disk="ssd"), None, ["logs"]),
+        (node("a"), node("a", disk="ssd"), ["logs"]),
+        (node("a", disk="ssd"), node("a", disk="ssd", zone="z"), []),
+        (node("a", disk="ssd"), node("a", taint("mine"), disk="ssd"), ["logs"]),
+        (node("a", disk="ssd"), {**node("a", disk="ssd"), "status": {"heartbeat": 2}}, []),
+    ],
+    ids=[
+        "a new node that fits",
+        "a new node that does not fit",
+        "a node that fitted is gone",
+        "a label lets it fit",
+        "another label",
+        "a taint",
+        "a heartbeat",
+    ],
+)
+def test_changes_of_a_node_that_concern_a_set(old: Object | None, new: Object | None, concerned: list[str]) -> None:
+    play = Daemons(daemon_set(template=template(nodeSelector={"disk": "ssd"})))
+    assert _affected(play, NODES, old, new) == concerned
+
+
+def test_changes_of_a_pod_that_concern_a_set() -> None:
+    play = settled(daemon_set(), node("a"))
+    ready = play.on("a")
+    [revision] = play.objects.all(REVISIONS)
+    orphan = {**ready, "metadata": {**ready["metadata"], "ownerReferences": []}}
+    assert _affected(play, PODS, ready, {**ready, "status": {**ready["status"], "podIP": "10.0.0.1"}}) == []
+    assert _affected(play, PODS, ready, become(play, f"default/{ready['metadata']['name']}", "Running")) == ["logs"]
+    assert _affected(play, PODS, ready, None) == ["logs"]
+    assert _affected(play, PODS, None, orphan) == ["logs"]
+    assert _affected(play, REVISIONS, revision, None) == ["logs"]
 
 
 # -- laws -------------------------------------------------------------------------------------------------------------

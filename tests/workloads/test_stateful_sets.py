@@ -13,8 +13,8 @@ from noxu.api.errors import ApiError, Qualified, already_exists, forbidden
 from noxu.values import Object, copy
 from noxu.workloads.objects import CLAIMS, PODS, REVISIONS, STATEFUL_SETS, name_of
 from noxu.workloads.stateful_sets.identity import ordinal_of, revision_of
-from noxu.workloads.stateful_sets.stateful_sets import reconcile
-from noxu.workloads.writes import Create, Write
+from noxu.workloads.stateful_sets.stateful_sets import StatefulSets, reconcile
+from noxu.workloads.writes import Create, Kind, Write
 from tests.rows import rows
 from tests.workloads.plays import Play
 from tests.workloads.pod_states import GracefulPlay, become, become_ready, fail, finish_deletions, names
@@ -264,7 +264,8 @@ def test_nothing_is_written_for_a_set_that_is_gone() -> None:
 
 
 def orphan(name: str, **labels: str) -> Object:
-    made = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default", "labels": labels}}
+    metadata = {"name": name, "namespace": "default", "uid": name, "labels": labels}
+    made = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata}
     return {**made, "spec": {}, "status": {"phase": "Running"}}
 
 
@@ -608,6 +609,44 @@ def test_owners_of_claims_that_the_set_does_not_know(owner: Object, after: list[
     assert owner_of(play, "data-web-0") == after
     expected = owner["uid"] if owner["uid"] in ("x", "earlier") else "set"
     assert play.get(CLAIMS, "default/data-web-0")["metadata"]["ownerReferences"][0]["uid"] == expected
+
+
+# -- what concerns a set ----------------------------------------------------------------------------------------------
+
+
+def _affected(play: Play, kind: Kind, old: Object | None, new: Object | None) -> list[str]:
+    controller = object.__new__(StatefulSets)  # it needs nothing of a server
+    return sorted(key.name for key in controller.affected(play.objects, kind, old, new))
+
+
+def claim(name: str) -> Object:
+    return {"kind": "PersistentVolumeClaim", "metadata": {"name": name, "namespace": "default"}}
+
+
+@rows(
+    "name, concerned",
+    [
+        ("data-web-0", ["web"]),
+        ("my-data-web-12", ["web"]),
+        ("data-other-0", []),
+        ("web-0", []),
+        ("data", []),
+    ],
+)
+def test_a_claim_that_goes_concerns_the_set_that_its_name_contains(name: str, concerned: list[str]) -> None:
+    play = Play((STATEFUL_SETS, stateful_set()))
+    assert _affected(play, CLAIMS, claim(name), None) == concerned
+    assert _affected(play, CLAIMS, None, claim(name)) == []
+
+
+def test_changes_of_a_pod_that_concern_its_set() -> None:
+    play = settled((STATEFUL_SETS, stateful_set(1)))
+    ready = pod(play, 0)
+    assert _affected(play, PODS, ready, {**ready, "spec": {**ready["spec"], "nodeName": "node-1"}}) == []
+    assert _affected(play, PODS, ready, become(play, "default/web-0", "Running")) == ["web"]
+    assert _affected(play, PODS, ready, None) == ["web"]
+    assert _affected(play, PODS, None, orphan("web-0", app="web")) == ["web"]
+    assert _affected(play, PODS, None, orphan("other-0", app="web")) == []
 
 
 # -- laws -------------------------------------------------------------------------------------------------------------

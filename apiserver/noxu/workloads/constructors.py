@@ -10,6 +10,7 @@ from noxu.controllers.controller import ControllerParts, Reconciler
 from noxu.controllers.manager import enabled
 from noxu.workloads.cron_jobs import CronJobController
 from noxu.workloads.daemon_sets.daemon_sets import DaemonSets
+from noxu.workloads.deployment.deployments import Deployments
 from noxu.workloads.disruption import DisruptionController
 from noxu.workloads.endpoint_slices import EndpointSliceController
 from noxu.workloads.endpoints import EndpointsController
@@ -19,10 +20,13 @@ from noxu.workloads.job.jobs import JobController
 from noxu.workloads.kubelet.heartbeats import NodeHeartbeats
 from noxu.workloads.kubelet.kubelet import Kubelet
 from noxu.workloads.mirrored_slices import EndpointSliceMirroringController
+from noxu.workloads.node_lifecycle import NodeLifecycleController
 from noxu.workloads.nodes import NodeRegistration
+from noxu.workloads.pod_garbage import PodGarbageCollector
 from noxu.workloads.replica_sets import ReplicaSets, ReplicationControllers
 from noxu.workloads.scheduler.scheduling import Scheduler
 from noxu.workloads.stateful_sets.stateful_sets import StatefulSets
+from noxu.workloads.taint_eviction import TaintEvictionController
 from noxu.workloads.ttl_after_finished import TtlAfterFinishedController
 from noxu.workloads.volumes.provisioner import SimulatedProvisioner, StandardStorageClass
 from noxu.workloads.volumes.volume_binder import VolumeBinder
@@ -39,14 +43,18 @@ SIMULATED: Final[Sequence[type[WorkloadController]]] = (
 CONTROLLERS: Final[Sequence[type[WorkloadController]]] = (
     CronJobController,
     DaemonSets,
+    Deployments,
     DisruptionController,
     EndpointsController,
     EndpointSliceController,
     EndpointSliceMirroringController,
     JobController,
+    NodeLifecycleController,
+    PodGarbageCollector,
     ReplicaSets,
     ReplicationControllers,
     StatefulSets,
+    TaintEvictionController,
     TtlAfterFinishedController,
     VolumeBinder,
 )

@@ -89,6 +89,21 @@ def without_condition(conditions: Iterable[Object] | None, kind: str) -> list[Ob
     return [found for found in conditions or () if found.get("type") != kind]
 
 
+def looked_at(pod: Object) -> tuple[object, ...]:
+    """What of a pod changes anything for what controls it: other changes concern no controller."""
+    metadata = pod["metadata"]
+    ready = condition(pod, "Ready") or {}
+    return (
+        metadata["uid"],
+        metadata.get("labels"),
+        metadata.get("ownerReferences"),
+        is_terminating(pod),
+        phase(pod),
+        ready.get("status"),
+        ready.get("lastTransitionTime"),
+    )
+
+
 MAX_PREFIX: Final = 63 - 5
 
 

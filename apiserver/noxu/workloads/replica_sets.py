@@ -22,10 +22,10 @@ from noxu.workloads.pod_ranks import pods_to_delete
 from noxu.workloads.pods import (
     FINISHED,
     available_after,
-    condition,
     is_active,
     is_ready,
     is_terminating,
+    looked_at,
     phase,
     pod_from_template,
     without_condition,
@@ -62,7 +62,7 @@ class ReplicaSets(WorkloadController):
         if kind == self.kind:
             yield name_of(new or old or {})
             return
-        before, after = old and _seen(old), new and _seen(new)
+        before, after = old and looked_at(old), new and looked_at(new)
         if before == after:
             return
         pod = new or old or {}
@@ -145,21 +145,6 @@ def _replicas(replica_set: Object) -> int:
 
 def _is_ending(pod: Object) -> bool:
     return is_terminating(pod) and phase(pod) not in FINISHED
-
-
-def _seen(pod: Object) -> tuple[object, ...]:
-    """What of a pod changes anything for its ReplicaSet."""
-    metadata = pod["metadata"]
-    ready = condition(pod, "Ready") or {}
-    return (
-        metadata["uid"],
-        metadata.get("labels"),
-        metadata.get("ownerReferences"),
-        is_terminating(pod),
-        phase(pod),
-        ready.get("status"),
-        ready.get("lastTransitionTime"),
-    )
 
 
 def _distinct(*owners: Object | None) -> Iterable[Object]:

@@ -39,6 +39,9 @@ class Fit(NamedTuple):
     may_stay: bool
 
 
+NOWHERE: Final = Fit(should_run=False, may_stay=False)
+
+
 def tolerations(spec: Object) -> list[Object]:
     """Those of a pod's spec, and those that all pods of DaemonSets have (AddOrUpdateDaemonPodTolerations)."""
     added = _TOLERATED_ON_HOST_NETWORK if spec.get("hostNetwork") else _TOLERATED
@@ -61,9 +64,9 @@ def fit(daemon_set: Object, node: Object) -> Fit:
     """NodeShouldRunDaemonPod. Cordons and resources do not count: the scheduler looks at the latter."""
     spec, metadata = daemon_set["spec"]["template"]["spec"], node["metadata"]
     if spec.get("nodeName") and spec["nodeName"] != metadata["name"]:
-        return Fit(should_run=False, may_stay=False)
+        return NOWHERE
     if not matches_node(spec, metadata.get("labels") or {}, metadata["name"]):
-        return Fit(should_run=False, may_stay=False)
+        return NOWHERE
     taints, tolerated = (node.get("spec") or {}).get("taints") or (), tolerations(spec)
     if untolerated(taints, tolerated, KEEPS_OFF) is None:
         return Fit(should_run=True, may_stay=True)

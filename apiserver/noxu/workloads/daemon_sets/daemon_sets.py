@@ -20,7 +20,7 @@ from noxu.config import Config
 from noxu.controllers.controller import ControllerParts
 from noxu.values import Object
 from noxu.workloads.daemon_sets.backoff import FailureBackoff
-from noxu.workloads.daemon_sets.daemon_pods import by_node, fit, new_pod, without_node
+from noxu.workloads.daemon_sets.daemon_pods import NOWHERE, by_node, fit, new_pod, without_node
 from noxu.workloads.daemon_sets.decisions import Decision, Scope, on_node, rolling_update
 from noxu.workloads.daemon_sets.history import History, construct, surplus
 from noxu.workloads.engine import WorkloadController
@@ -28,7 +28,7 @@ from noxu.workloads.informer import Informer
 from noxu.workloads.objects import DAEMON_SETS, NODES, PODS, REVISIONS, Objects, controller_of, name_of
 from noxu.workloads.ownership import claimed, selects
 from noxu.workloads.pod_control import create_pods, delete_pods
-from noxu.workloads.pods import available_after, is_ready, is_terminating
+from noxu.workloads.pods import available_after, is_ready, is_terminating, looked_at
 from noxu.workloads.writes import WARNING, Event, Kind, Name, Result, Steps, Update, Write, done, stored, with_status
 
 BURST = 250
@@ -53,7 +53,7 @@ class DaemonSets(WorkloadController):
             yield name_of(new or old or {})
         elif kind == NODES:
             yield from _sets_of_node(objects, old, new)
-        else:
+        elif kind == REVISIONS or (old and looked_at(old)) != (new and looked_at(new)):
             yield from _sets_of_pod(objects, old, new, adopts=kind == PODS)
 
 
@@ -62,7 +62,7 @@ def _sets_of_node(objects: Objects, old: Object | None, new: Object | None) -> I
     if old is not None and new is not None and _seen(old) == _seen(new):
         return
     for daemon_set in objects.all(DAEMON_SETS):
-        before, after = (None if node is None else fit(daemon_set, node) for node in (old, new))
+        before, after = (NOWHERE if node is None else fit(daemon_set, node) for node in (old, new))
         if before != after:
             yield name_of(daemon_set)
 
@@ -73,10 +73,12 @@ def _seen(node: Object) -> tuple[object, object]:
 
 def _sets_of_pod(objects: Objects, old: Object | None, new: Object | None, *, adopts: bool) -> Iterable[Name]:
     """Those that control a pod or a revision, and those that may adopt it."""
-    for value in (old, new):
-        owner = None if value is None else controller_of(value)
-        if value is not None and owner is not None and owner["kind"] == "DaemonSet":
-            yield Name(value["metadata"]["namespace"], owner["name"])
+    owners = [(value, controller_of(value)) for value in (old, new) if value is not None]
+    yield from {
+        Name(value["metadata"]["namespace"], owner["name"]): True
+        for value, owner in owners
+        if owner is not None and owner["kind"] == "DaemonSet"
+    }
     if adopts and new is not None and controller_of(new) is None:
         for daemon_set in objects.within(DAEMON_SETS, new["metadata"]["namespace"]):
             if selects(daemon_set["spec"].get("selector"), new):

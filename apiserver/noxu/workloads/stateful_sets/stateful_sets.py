@@ -23,7 +23,7 @@ from noxu.workloads import revisions
 from noxu.workloads.engine import WorkloadController
 from noxu.workloads.objects import CLAIMS, PODS, REVISIONS, STATEFUL_SETS, Objects, controller_of, name_of
 from noxu.workloads.ownership import claimed, selects
-from noxu.workloads.pods import is_terminating
+from noxu.workloads.pods import is_terminating, looked_at
 from noxu.workloads.stateful_sets.claims import sets_of_claim
 from noxu.workloads.stateful_sets.identity import is_member, ordinals, parent_and_ordinal, revision_of
 from noxu.workloads.stateful_sets.pod_control import (
@@ -62,7 +62,7 @@ class StatefulSets(WorkloadController):
         value = new or old or {}
         if kind == STATEFUL_SETS:
             yield name_of(value)
-        elif kind == PODS:
+        elif kind == PODS and (old and looked_at(old)) != (new and looked_at(new)):
             yield from _sets_of_pod(objects, old, new)
         elif kind == CLAIMS and new is None:  # a pod may wait until a claim is gone
             namespace, name = name_of(value)
