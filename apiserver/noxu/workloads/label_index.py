@@ -31,7 +31,8 @@ class LabelIndex:
     def names(self, namespace: str, labels: Labels) -> list[Name]:
         """Those that may have all of some labels: the others have not. There has to be at least one label."""
         indexed: list[dict[Name, None]] = [self._names.get((namespace, *label), {}) for label in labels.items()]
-        return list(min(indexed, key=len))
+        rarest = min(indexed, key=len)
+        return list(rarest)
 
     def clear(self) -> None:
         self._names.clear()
