@@ -20,10 +20,13 @@ from noxu.workloads.job.jobs import JobController
 from noxu.workloads.kubelet.heartbeats import NodeHeartbeats
 from noxu.workloads.kubelet.kubelet import Kubelet
 from noxu.workloads.mirrored_slices import EndpointSliceMirroringController
+from noxu.workloads.node_lifecycle import NodeLifecycleController
 from noxu.workloads.nodes import NodeRegistration
+from noxu.workloads.pod_garbage import PodGarbageCollector
 from noxu.workloads.replica_sets import ReplicaSets, ReplicationControllers
 from noxu.workloads.scheduler.scheduling import Scheduler
 from noxu.workloads.stateful_sets.stateful_sets import StatefulSets
+from noxu.workloads.taint_eviction import TaintEvictionController
 from noxu.workloads.ttl_after_finished import TtlAfterFinishedController
 
 SIMULATED: Final[Sequence[type[WorkloadController]]] = (NodeRegistration, NodeHeartbeats, Kubelet, Scheduler)
@@ -37,9 +40,12 @@ CONTROLLERS: Final[Sequence[type[WorkloadController]]] = (
     EndpointSliceController,
     EndpointSliceMirroringController,
     JobController,
+    NodeLifecycleController,
+    PodGarbageCollector,
     ReplicaSets,
     ReplicationControllers,
     StatefulSets,
+    TaintEvictionController,
     TtlAfterFinishedController,
 )
 """Those of kube-controller-manager, in the order of their names."""

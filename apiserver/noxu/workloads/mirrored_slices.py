@@ -45,6 +45,7 @@ class EndpointSliceMirroringController(WorkloadController):
     name = "endpointslice-mirroring-controller"
     kind = ENDPOINTS
     looks_at = (SERVICES, ENDPOINT_SLICES)
+    account = "endpointslicemirroring-controller"
     component = "endpoint-slice-mirroring-controller"
     workers = 5
 

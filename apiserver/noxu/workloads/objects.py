@@ -75,6 +75,10 @@ class Objects:
         """Those of a namespace; "": those that are cluster-scoped."""
         return list(self._kinds.get(kind, _NOTHING).get(namespace, _EMPTY).values())
 
+    def count(self, kind: Kind) -> int:
+        """The number of those of all namespaces."""
+        return sum(map(len, self._kinds.get(kind, _NOTHING).values()))
+
     def controlled_by(self, kind: Kind, uid: str) -> list[Object]:
         """Those whose controller has this uid."""
         return list(self._controlled.get(kind, {}).get(uid, {}).values())

@@ -28,7 +28,7 @@ _CONTAINERS: Final = ("containers", "initContainers", "ephemeralContainers")
 
 def no_kubelet(*, upgrade: bool = True) -> ApiError:
     """What a connection to a kubelet ends with. `upgrade`: the client asks for another protocol, or need not."""
-    if not upgrade:
+    if not upgrade:  # kubelets have no streams without one
         return errors.bad_request("Upgrade request required")
     return errors.internal_error(f"error dialing backend: {NO_KUBELET}")
 
@@ -84,7 +84,7 @@ async def log(place: Place, name: str, options: LogOptions) -> Object | None:
     _check_container(pod, options.container)
     if not _node_of(pod):
         return None
-    await _check_node(place, _node_of(pod))
+    await _check_node(place, _node_of(pod))  # the kubelet would be dialled: http has what follows
     return pod
 
 
@@ -107,7 +107,7 @@ async def stream(place: Place, name: str, container: str | None) -> Object:
         _check_container(pod, container)
     if not _node_of(pod):
         raise errors.bad_request(f"pod {name} does not have a host assigned")
-    await _check_node(place, _node_of(pod))
+    await _check_node(place, _node_of(pod))  # the kubelet would be dialled: http has what follows
     return pod
 
 

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from noxu.values import Object
 from noxu.workloads.objects import NODES, PODS, Objects, name_of
 from noxu.workloads.scheduler.resources import NON_ZERO, Amounts, add, amounts, requests_of, subtract
+from noxu.workloads.scheduler.terms import Term, terms
 from noxu.workloads.writes import Name
 
 _NONE: Final[Mapping[str, str]] = {}
@@ -40,6 +41,7 @@ class PodFacts:
     __slots__ = (
         "affinity",
         "anti_affinity",
+        "claims",
         "counted",
         "labels",
         "name",
@@ -61,18 +63,36 @@ class PodFacts:
         self.counted: Amounts = requests_of(spec, NON_ZERO)
         """The requests as they count where nodes are compared."""
         self.ports: Sequence[Port] = host_ports(spec)
+        self.claims: Sequence[UsedClaim] = used_claims(pod)
         affinity = spec.get("affinity") or {}
-        self.affinity: Sequence[Object] = required_terms(affinity.get("podAffinity"))
-        self.anti_affinity: Sequence[Object] = required_terms(affinity.get("podAntiAffinity"))
+        self.affinity: Sequence[Term] = self._required(affinity.get("podAffinity"))
+        self.anti_affinity: Sequence[Term] = self._required(affinity.get("podAntiAffinity"))
+
+    def _required(self, affinity: Object | None) -> Sequence[Term]:
+        """The required terms of its PodAffinity or PodAntiAffinity."""
+        required = (affinity or {}).get("requiredDuringSchedulingIgnoredDuringExecution")
+        return terms(required, self.namespace, self.labels)
 
     @property
     def uid(self) -> str:
         return str(self.pod["metadata"]["uid"])
 
 
-def required_terms(affinity: Object | None) -> Sequence[Object]:
-    """The required terms of a PodAffinity or a PodAntiAffinity."""
-    return (affinity or {}).get("requiredDuringSchedulingIgnoredDuringExecution") or ()
+class UsedClaim(NamedTuple):
+    """A claim that a pod uses. `is_ephemeral`: it is made for this pod."""
+
+    name: str
+    is_ephemeral: bool = False
+
+
+def used_claims(pod: Object) -> Sequence[UsedClaim]:
+    found = []
+    for volume in pod["spec"].get("volumes") or ():
+        if claim := volume.get("persistentVolumeClaim"):
+            found.append(UsedClaim(claim["claimName"]))
+        elif volume.get("ephemeral") is not None:
+            found.append(UsedClaim(f"{pod['metadata']['name']}-{volume['name']}", is_ephemeral=True))
+    return found
 
 
 def host_ports(spec: Object) -> Sequence[Port]:
@@ -155,6 +175,7 @@ class Cluster:
         self._nodes: dict[str, NodeFacts] = {}  # those that exist, and those that do not but have pods
         self._sorted: list[NodeFacts] | None = None
         self._where: dict[Name, str] = {}
+        self._nominated: dict[Name, tuple[PodFacts, str]] = {}
         for node in objects.all(NODES):
             self.put_node(node)
         for pod in objects.all(PODS):
@@ -179,7 +200,25 @@ class Cluster:
         for node in self.nodes:
             yield from node.pods.values()
 
+    def nominated_before(self, pod: PodFacts, node: str) -> Sequence[PodFacts]:
+        """The pods that were nominated for a node, and are not less important than this one."""
+        if not self._nominated:
+            return ()
+        return [
+            other
+            for other, where in self._nominated.values()
+            if where == node and other.priority >= pod.priority and other.name != pod.name
+        ]
+
     # -- following
+
+    def nominate(self, pod: Object) -> None:
+        """A pod that waits may have a node where others make room for it."""
+        name, node = name_of(pod), (pod.get("status") or {}).get("nominatedNodeName")
+        if node:
+            self._nominated[name] = PodFacts(pod), node
+        else:
+            self._nominated.pop(name, None)
 
     def put_node(self, node: Object) -> None:
         self._at(node["metadata"]["name"]).set_node(node)
@@ -196,7 +235,14 @@ class Cluster:
         self.remove_pod(name)
         self.assume(PodFacts(pod), pod["spec"]["nodeName"])
 
+    def update_pod(self, pod: Object) -> None:
+        """Only its status changed, or it is being deleted now."""
+        node = self._where.get(name := name_of(pod))
+        if node is not None:
+            self._nodes[node].pods[name].pod = pod
+
     def remove_pod(self, name: Name) -> None:
+        self._nominated.pop(name, None)
         node = self._where.pop(name, None)
         if node is not None:
             facts = self._nodes[node]
@@ -204,6 +250,7 @@ class Cluster:
             self._drop_empty(facts)
 
     def assume(self, pod: PodFacts, node: str) -> None:
+        self._nominated.pop(pod.name, None)
         self._where[pod.name] = node
         self._at(node).add(pod)
 

@@ -1,7 +1,7 @@
 """On which node a pod is placed: the best of those that it fits, or why it fits none.
 
-The best has most of its processor and memory left, and of equal ones the first by name: the same cluster gives the same answer,
-whatever the order of its objects. Source: pkg/scheduler/schedule_one.go (schedulePod), noderesources/least_allocated.go.
+A node that was nominated for the pod by a preemption comes first. Pods that were nominated for a node count there, too, if they are not
+less important than this one. Source: pkg/scheduler/schedule_one.go (schedulePod, findNodesThatFitPod).
 """
 
 from __future__ import annotations
@@ -9,47 +9,98 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from noxu.workloads.scheduler.affinity import PodAffinity, concerns
 from noxu.workloads.scheduler.cluster import Cluster, NodeFacts, PodFacts
 from noxu.workloads.scheduler.diagnosis import Diagnosis
 from noxu.workloads.scheduler.fitting import Misfit, misfit, node_names
-from noxu.workloads.scheduler.resources import CPU, MEMORY
+from noxu.workloads.scheduler.preferences import best
+from noxu.workloads.scheduler.spreading import Spread, constraints
+from noxu.workloads.scheduler.volumes import PodVolumes
 
-_WHOLE: Final = 1_000_000
-
-
-def place(pod: PodFacts, cluster: Cluster) -> NodeFacts | Diagnosis:
-    """The node for a pod."""
-    nodes = cluster.nodes
-    if not nodes:
-        return Diagnosis(0, {})
-    names = node_names(pod.pod["spec"]) if pod.pod["spec"].get("affinity") else None
-    if names is not None and not names:
-        return Diagnosis(len(nodes), {}, before=Misfit("NodeAffinity", ["pod affinity terms conflict"]))
-    considered = nodes if names is None else [node for node in nodes if node.name in names]
-    absent = None if names is None else Misfit("NodeAffinity", ["node(s) didn't satisfy plugin(s) [NodeAffinity]"])
-    rejected: dict[str, Misfit] = {}
-    fitting: list[NodeFacts] = []
-    for node in considered:
-        found = misfit(pod, node)
-        if found is None:
-            fitting.append(node)
-        else:
-            rejected[node.name] = found
-    if not fitting:
-        return Diagnosis(len(nodes), rejected, absent=absent)
-    return best(pod, fitting)
+_CONFLICT: Final = Misfit("NodeAffinity", ["pod affinity terms conflict"])
+_ABSENT: Final = Misfit("NodeAffinity", ["node(s) didn't satisfy plugin(s) [NodeAffinity]"])
 
 
-def best(pod: PodFacts, nodes: Sequence[NodeFacts]) -> NodeFacts:
-    """The best of nodes, which are sorted by name."""
-    return max(nodes, key=lambda node: left(pod, node))
+class Placement:
+    """One attempt to place a pod: what the filters have counted for it."""
 
+    def __init__(self, pod: PodFacts, cluster: Cluster) -> None:
+        self.pod, self._cluster = pod, cluster
+        spec, nodes = pod.pod["spec"], cluster.nodes
+        self._names = node_names(spec) if spec.get("affinity") else None
+        self._affinity = PodAffinity(pod, cluster) if concerns(pod, nodes) else None
+        hard = constraints(pod, "DoNotSchedule") if spec.get("topologySpreadConstraints") else ()
+        self._spread = Spread(pod, cluster, hard) if hard else None
+        self.volumes = PodVolumes(pod, cluster) if pod.claims else None
 
-def left(pod: PodFacts, node: NodeFacts) -> int:
-    """How much of a node is left with a pod on it: the shares of processor and memory together."""
-    total = 0
-    for name in (CPU, MEMORY):
-        capacity = node.allocatable.get(name, 0)
-        used = node.counted.get(name, 0) + pod.counted.get(name, 0)
-        total += max(capacity - used, 0) * _WHOLE // capacity if capacity else 0
-    return total
+    def find(self) -> NodeFacts | Diagnosis:
+        nodes = self._cluster.nodes
+        if not nodes:
+            return Diagnosis(0, {})
+        if (before := self._before()) is not None:
+            return Diagnosis(len(nodes), {}, before=before)
+        nominated = self._nominated()
+        if nominated is not None and self.misfit(nominated) is None:
+            return nominated
+        rejected: dict[str, Misfit] = {}
+        fitting: list[NodeFacts] = []
+        for node in nodes:
+            if self._names is not None and node.name not in self._names:
+                continue
+            found = self.misfit(node)
+            if found is None:
+                fitting.append(node)
+            else:
+                rejected[node.name] = found
+        if not fitting:
+            return Diagnosis(len(nodes), rejected, absent=None if self._names is None else _ABSENT)
+        return best(self.pod, fitting, self._cluster)
+
+    def _before(self) -> Misfit | None:
+        """Why no node needs to be looked at."""
+        if self._names is not None and not self._names:
+            return _CONFLICT
+        return self.volumes.before if self.volumes is not None else None
+
+    def _nominated(self) -> NodeFacts | None:
+        name = (self.pod.pod.get("status") or {}).get("nominatedNodeName")
+        return self._cluster.node(name) if name and (self._names is None or name in self._names) else None
+
+    def misfit(self, node: NodeFacts) -> Misfit | None:
+        """Why the pod does not fit a node; None if it does."""
+        expected = self._cluster.nominated_before(self.pod, node.name)
+        if expected:
+            crowded = node.copy()
+            for pod in expected:
+                self.add(pod, crowded)
+            found = self._misfit(crowded)
+            for pod in expected:
+                self.remove(pod, crowded)
+            if found is not None:
+                return found
+        return self._misfit(node)
+
+    def _misfit(self, node: NodeFacts) -> Misfit | None:
+        found = misfit(self.pod, node)
+        for part in (self.volumes, self._spread, self._affinity):
+            if found is None and part is not None:
+                found = part.misfit(node)
+        return found
+
+    # -- what if other pods were there, or were not
+
+    def add(self, pod: PodFacts, node: NodeFacts) -> None:
+        """Suppose a pod on a node, which is a copy."""
+        node.add(pod)
+        self._count([pod], node, 1)
+
+    def remove(self, pod: PodFacts, node: NodeFacts) -> None:
+        """Suppose a pod away from a node, which is a copy."""
+        node.remove(pod.name)
+        self._count([pod], node, -1)
+
+    def _count(self, pods: Sequence[PodFacts], node: NodeFacts, by: int) -> None:
+        for part in (self._spread, self._affinity):
+            if part is not None:
+                for pod in pods:
+                    part.count(pod, node, by)

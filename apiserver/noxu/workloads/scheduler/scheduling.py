@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
 from datetime import datetime
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple, Self, TypeAlias
 
 from noxu.api.errors import ApiError
 from noxu.config import Config
@@ -20,15 +20,18 @@ from noxu.registry.access import User
 from noxu.values import Object
 from noxu.workloads.engine import WorkloadController
 from noxu.workloads.informer import Informer
-from noxu.workloads.objects import NODES, PODS, Objects, name_of
+from noxu.workloads.objects import BUDGETS, CLAIMS, NAMESPACES, NODES, PODS, STORAGE_CLASSES, VOLUMES, Objects, name_of
 from noxu.workloads.pods import condition, is_terminating, phase, with_condition
 from noxu.workloads.scheduler.cluster import Cluster, NodeFacts, PodFacts, counts
-from noxu.workloads.scheduler.placement import place
+from noxu.workloads.scheduler.placement import Placement
+from noxu.workloads.scheduler.preemption import BY_SCHEDULER, Outcome, preempt
+from noxu.workloads.scheduler.volumes import claims_of
 from noxu.workloads.scheduler.waiting import Happening, WaitingPods
 from noxu.workloads.writes import (
     NORMAL,
     WARNING,
     Bind,
+    Delete,
     Event,
     Kind,
     Name,
@@ -43,6 +46,8 @@ from noxu.workloads.writes import (
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 BATCH: Final = 16  # pods that are bound at the same time: more would hold the event loop for long
 QUEUE: Final = Name("", "queue")
+Work: TypeAlias = Generator[Sequence[Write], Sequence[Result], Sequence[Result]]
+"""A part of the steps: the writes that were refused."""
 GATED: Final = "Scheduling is blocked due to non-empty scheduling gates"
 
 
@@ -51,7 +56,7 @@ class Scheduler(WorkloadController):
 
     name = "scheduler"
     kind = PODS
-    looks_at = (NODES,)
+    looks_at = (NODES, NAMESPACES, CLAIMS, VOLUMES, STORAGE_CLASSES, BUDGETS)
     account = component = DEFAULT_SCHEDULER
     field_manager = "kube-scheduler"
 
@@ -77,14 +82,29 @@ class Scheduler(WorkloadController):
     def steps(self, objects: Objects, key: Name, now: datetime) -> Steps:
         if self._scheduling is None:
             self._scheduling = Scheduling(objects)
-        return self._scheduling.steps(now)
+        try:
+            return (yield from self._scheduling.steps(now))
+        except BaseException:
+            self._scheduling = None  # what was refused or interrupted is still to be done: it is read anew
+            raise
 
 
 class Placed(NamedTuple):
-    """A pod, and the node that it is going to be bound to."""
+    """A pod, and the node that it is going to be bound to. `bindings`: what its claims need first; None: they are bound."""
 
     pod: PodFacts
     node: str
+    bindings: Sequence[Update] | None = None
+
+
+class Unplaced(NamedTuple):
+    """A pod that no node takes: its new status, if that differs, and who has to go from a node for it."""
+
+    name: Name
+    update: Update | None
+    event: Event | None
+    victims: Sequence[Object] = ()
+    node: str = ""
 
 
 class Scheduling:
@@ -94,9 +114,12 @@ class Scheduling:
         self.objects = objects
         self.cluster = Cluster(objects)
         self.waiting = WaitingPods()
+        self.reserved: dict[Name, Placed] = {}
+        """The pods that have a node, and wait until their volumes are bound."""
         for pod in objects.all(PODS):
             if is_waiting(pod):
                 self.waiting.put(pod)
+                self.cluster.nominate(pod)
 
     # -- following
 
@@ -106,12 +129,20 @@ class Scheduling:
             return self._pod_changed(old, new)
         if kind == NODES:
             return self._node_changed(old, new)
+        if kind == NAMESPACES:
+            is_relabelled = old is None or new is None or old["metadata"].get("labels") != new["metadata"].get("labels")
+            return is_relabelled and self.waiting.happened(Happening.POD_CAME)
+        if kind in (CLAIMS, VOLUMES, STORAGE_CLASSES):
+            return self.waiting.happened(Happening.VOLUMES) or bool(self.reserved)
         return False
 
     def _pod_changed(self, old: Object | None, new: Object | None) -> bool:
         pod = new or old or {}
         name = name_of(pod)
         if new is not None and is_waiting(new):
+            if name in self.reserved:
+                return False
+            self.cluster.nominate(new)
             if old is not None and name in self.waiting and not _differs(old, new):
                 self.waiting.update(new)
                 return False
@@ -119,19 +150,21 @@ class Scheduling:
             return True
         if name in self.waiting:
             self.waiting.drop(name)
+        self.reserved.pop(name, None)
         did_count = old is not None and counts(old)
         if new is None or not counts(new):
             self.cluster.remove_pod(name)
             return did_count and self.waiting.happened(Happening.POD_GONE)
         if did_count and old is not None and not _differs(old, new):
+            self.cluster.update_pod(new)
             return False
         self.cluster.put_pod(new)
-        return self.waiting.happened(Happening.POD_CAME | (Happening.POD_GONE if did_count else Happening.POD_CAME))
+        return self.waiting.happened(_PODS if did_count else Happening.POD_CAME)
 
     def _node_changed(self, old: Object | None, new: Object | None) -> bool:
         if new is None:
             self.cluster.remove_node((old or {})["metadata"]["name"])
-            return False
+            return self.waiting.happened(Happening.NODE)
         if old is not None and _of_node(old) == _of_node(new):
             return False
         self.cluster.put_node(new)
@@ -140,63 +173,124 @@ class Scheduling:
     # -- scheduling
 
     def steps(self, now: datetime) -> Steps:
+        errors: list[Result] = []
+        errors += yield from self._bind(self._with_volumes())
         while ready := self.waiting.ready()[:BATCH]:
             placed: list[Placed] = []
-            unplaced: list[Update] = []
-            events: list[Event] = []
+            unplaced: list[Unplaced] = []
             for pod in ready:
-                if pod["spec"].get("schedulingGates"):
-                    self.waiting.drop(name_of(pod))
-                    unplaced += status_of(pod, "SchedulingGated", GATED, now)
-                    continue
-                facts = PodFacts(pod)
-                found = place(facts, self.cluster)
-                if isinstance(found, NodeFacts):
-                    self.cluster.assume(facts, found.name)
-                    placed.append(Placed(facts, found.name))
-                    continue
-                self.waiting.failed(facts.name, found.plugins)
-                message = found.sentence()
-                if update := status_of(pod, "Unschedulable", message, now):
-                    unplaced += update
-                    events.append(Event(pod, WARNING, "FailedScheduling", message))
-            bound = yield from self._bind(placed)
-            results = yield [
-                *unplaced,
-                *events,
-                *(Event(it.pod.pod, NORMAL, "Scheduled", _assigned(it)) for it in bound),
-            ]
-            self._try_again(unplaced, results)
+                result = self._try(pod, now)
+                if isinstance(result, Placed):
+                    placed.append(result)
+                else:
+                    unplaced.append(result)
+                    if result.victims:
+                        break  # they go first: what the others find depends on it
+            errors += yield from self._bind_volumes([it for it in placed if it.bindings is not None])
+            errors += yield from self._bind([it for it in placed if it.bindings is None])
+            errors += yield from self._explain(unplaced, now)
+        done([error for error in errors if not _is_gone(error)])
         return None
 
-    def _bind(self, placed: Sequence[Placed]) -> Generator[Sequence[Write], Sequence[Result], Sequence[Placed]]:
-        """Bind pods to their nodes: those that are. Raises ApiError: one that is not is still to be tried."""
+    def _try(self, pod: Object, now: datetime) -> Placed | Unplaced:
+        """Find the node for a pod: it counts there from now on."""
+        name = name_of(pod)
+        if pod["spec"].get("schedulingGates"):
+            self.waiting.drop(name)
+            return Unplaced(name, status_of(pod, "SchedulingGated", GATED, now), None)
+        placement = Placement(PodFacts(pod), self.cluster)
+        found = placement.find()
+        if isinstance(found, NodeFacts):
+            bindings = None if placement.volumes is None else placement.volumes.bindings(found)
+            self.cluster.assume(placement.pod, found.name)
+            self.waiting.drop(name)
+            return Placed(placement.pod, found.name, bindings)
+        self.waiting.failed(name, found.plugins)
+        outcome = preempt(placement, found, self.cluster) if found.total else Outcome(None)
+        node = (pod.get("status") or {}).get("nominatedNodeName") or "" if outcome.keeps_nomination else ""
+        victims: Sequence[Object] = ()
+        if outcome.victims is not None:
+            node, victims = outcome.victims.node, [it.pod for it in outcome.victims.pods]
+        message = found.sentence(outcome.text)
+        update = status_of(pod, "Unschedulable", message, now, node)
+        event = None if update is None else Event(pod, WARNING, "FailedScheduling", message)
+        return Unplaced(name, update, event, victims, node)
+
+    # -- binding
+
+    def _with_volumes(self) -> list[Placed]:
+        """The pods that have waited for their volumes: those that are bound now. Others whose volumes fail are tried anew."""
+        ready = []
+        for name, it in list(self.reserved.items()):
+            claims = claims_of(it.pod, it.node, self.objects)
+            if claims.are_bound:
+                ready.append(self.reserved.pop(name))
+            elif claims.have_failed:
+                del self.reserved[name]
+                self.cluster.forget(name)
+                if (pod := self.objects.get(PODS, name)) is not None:
+                    self.waiting.put(pod)
+        return ready
+
+    def _bind_volumes(self, placed: Sequence[Placed]) -> Work:
+        """Choose the volumes of pods, which are bound to their nodes when they have them."""
+        errors: list[Result] = []
+        for it in placed:
+            self.reserved[it.pod.name] = it
+            if it.bindings:
+                errors += _refused((yield it.bindings))
+        return errors
+
+    def _bind(self, placed: Sequence[Placed]) -> Work:
+        """Bind pods to their nodes, and say so."""
         if not placed:
             return ()
-        try:
-            results = yield [Bind(it.pod.pod, it.node) for it in placed]
-        finally:
-            for it in placed:
-                pod = self.objects.get(PODS, it.pod.name)
-                if pod is None or not pod["spec"].get("nodeName"):
-                    self.cluster.forget(it.pod.name)
-        for it, result in zip(placed, results, strict=True):
-            if not isinstance(result, ApiError) or result.reason == "NotFound":
-                self.waiting.drop(it.pod.name)
-        done([result for result in results if not (isinstance(result, ApiError) and result.reason == "NotFound")])
-        return [it for it, result in zip(placed, results, strict=True) if result is None]
+        results = yield [Bind(it.pod.pod, it.node) for it in placed]
+        bound = [it for it, result in zip(placed, results, strict=True) if result is None]
+        yield [Event(it.pod.pod, NORMAL, "Scheduled", _assigned(it)) for it in bound]
+        return _refused(results)
 
-    def _try_again(self, updates: Sequence[Update], results: Sequence[Result]) -> None:
-        """Pods whose status was not written are still to be tried. Raises ApiError."""
-        failures = [it for it in zip(updates, results, strict=False) if isinstance(it[1], ApiError)]
-        for update, _ in failures:
-            if (pod := self.objects.get(PODS, name_of(update.value))) is not None and is_waiting(pod):
-                self.waiting.put(pod)
-        done([result for _, result in failures if isinstance(result, ApiError) and result.reason != "NotFound"])
+    # -- what is not bound
+
+    def _explain(self, unplaced: Sequence[Unplaced], now: datetime) -> Work:
+        """Write why pods wait, and let their victims go."""
+        writes = [it.update for it in unplaced if it.update is not None]
+        events = [it.event for it in unplaced if it.event is not None]
+        errors = _refused((yield [*writes, *events])) if writes else []
+        for it in unplaced:
+            if it.victims and not errors:
+                yield from self._evict(it, now)
+        return errors
+
+    def _evict(self, it: Unplaced, now: datetime) -> Generator[Sequence[Write], Sequence[Result], None]:
+        """Delete the victims of a pod. One that is not deleted now is found again when the pod is tried again."""
+        preemptor = self.objects.get(PODS, it.name)
+        for victim in it.victims:
+            pod = self.objects.get(PODS, name_of(victim))
+            if pod is None or is_terminating(pod) or preemptor is None:
+                continue
+            scheduler = preemptor["spec"].get("schedulerName") or DEFAULT_SCHEDULER
+            [result] = yield [Update(PODS, with_status(pod, _disrupted(pod, scheduler, now)), "status")]
+            pod = pod if result is None or isinstance(result, ApiError) else result
+            [result] = yield [Delete(PODS, pod)]
+            if result is None:
+                message = f"Preempted by pod {preemptor['metadata']['uid']} on node {it.node}"
+                yield [Event(pod, NORMAL, "Preempted", message)]
+
+
+def _refused(results: Sequence[Result]) -> list[Result]:
+    return [result for result in results if isinstance(result, ApiError)]
+
+
+def _is_gone(result: Result) -> bool:
+    return isinstance(result, ApiError) and result.reason == "NotFound"
 
 
 def _assigned(it: Placed) -> str:
     return f"Successfully assigned {it.pod.namespace}/{it.pod.name.name} to {it.node}"
+
+
+_PODS: Final = Happening.POD_GONE | Happening.POD_CAME
 
 
 def is_waiting(pod: Object) -> bool:
@@ -224,13 +318,31 @@ def _of_node(node: Object) -> tuple[object, ...]:
 # -- what is written
 
 
-def status_of(pod: Object, reason: str, message: str, now: datetime) -> list[Update]:
-    """The condition that a pod is not scheduled; nothing, if it says so already."""
-    old, status = condition(pod, "PodScheduled") or {}, pod.get("status") or {}
+def status_of(pod: Object, reason: str, message: str, now: datetime, node: str = "") -> Update | None:
+    """The status of a pod that is not scheduled; None, if it says so already. `node`: where others make room for it."""
+    old, status = condition(pod, "PodScheduled") or {}, dict(pod.get("status") or {})
     new = {"type": "PodScheduled", "status": "False", "reason": reason, "message": message}
-    if all(old.get(name) == value for name, value in new.items()):
-        return []
+    is_said = all(old.get(name) == value for name, value in new.items())
+    nominated = status.pop("nominatedNodeName", None) or ""
+    if is_said and nominated == node:
+        return None
     if generation := pod["metadata"].get("generation"):
         new["observedGeneration"] = generation
-    conditions = with_condition(status.get("conditions"), new, now)
-    return [Update(PODS, with_status(pod, {**status, "conditions": conditions}), "status")]
+    if node:
+        status["nominatedNodeName"] = node
+    status["conditions"] = with_condition(status.get("conditions"), new, now)
+    return Update(PODS, with_status(pod, status), "status")
+
+
+def _disrupted(pod: Object, scheduler: str, now: datetime) -> Object:
+    """The status of a victim."""
+    status = pod.get("status") or {}
+    new = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": BY_SCHEDULER,
+        "message": f"{scheduler}: preempting to accommodate a higher priority pod",
+    }
+    if generation := pod["metadata"].get("generation"):
+        new["observedGeneration"] = generation
+    return {**status, "conditions": with_condition(status.get("conditions"), new, now)}
