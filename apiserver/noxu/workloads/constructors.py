@@ -29,8 +29,17 @@ from noxu.workloads.scheduler.scheduling import Scheduler
 from noxu.workloads.stateful_sets.stateful_sets import StatefulSets
 from noxu.workloads.taint_eviction import TaintEvictionController
 from noxu.workloads.ttl_after_finished import TtlAfterFinishedController
+from noxu.workloads.volumes.provisioner import SimulatedProvisioner, StandardStorageClass
+from noxu.workloads.volumes.volume_binder import VolumeBinder
 
-SIMULATED: Final[Sequence[type[WorkloadController]]] = (NodeRegistration, NodeHeartbeats, Kubelet, Scheduler)
+SIMULATED: Final[Sequence[type[WorkloadController]]] = (
+    NodeRegistration,
+    NodeHeartbeats,
+    Kubelet,
+    Scheduler,
+    SimulatedProvisioner,
+    StandardStorageClass,
+)
 """What no list of controllers disables: in a cluster these are not part of kube-controller-manager."""
 CONTROLLERS: Final[Sequence[type[WorkloadController]]] = (
     CronJobController,
@@ -49,6 +58,7 @@ CONTROLLERS: Final[Sequence[type[WorkloadController]]] = (
     StatefulSets,
     TaintEvictionController,
     TtlAfterFinishedController,
+    VolumeBinder,
 )
 """Those of kube-controller-manager, in the order of their names."""
 MAKERS: Final[dict[str, type[WorkloadController]]] = {made.name: made for made in CONTROLLERS}

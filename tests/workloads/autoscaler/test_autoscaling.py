@@ -11,7 +11,7 @@ import pytest
 from noxu.api.errors import ApiError, internal_error
 from noxu.values import Object
 from noxu.workloads.autoscaler.autoscaling import PERIOD, Autoscaler, autoscale
-from noxu.workloads.autoscaler.normalization import Past
+from noxu.workloads.autoscaler.normalization import AutoscalerPast
 from noxu.workloads.objects import AUTOSCALERS, DEPLOYMENTS, PODS, Objects
 from noxu.workloads.writes import Name, Steps, Write, WriteScale
 from tests.rows import rows
@@ -58,7 +58,7 @@ class Scene(Play):
         self, scaler: Object, used: str, replicas: int, refuse: Callable[[Write], ApiError | None] | None = None
     ) -> None:
         super().__init__((AUTOSCALERS, scaler), (DEPLOYMENTS, deployment(replicas)), refuse=refuse)
-        self.past = Past()
+        self.past = AutoscalerPast()
         self.use(used)
 
     def use(self, used: str) -> None:

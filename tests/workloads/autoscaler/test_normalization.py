@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from noxu.values import Object
-from noxu.workloads.autoscaler.normalization import At, Bounds, Past, limited, stabilized, tolerances_of
+from noxu.workloads.autoscaler.normalization import At, AutoscalerPast, Bounds, limited, stabilized, tolerances_of
 from noxu.workloads.autoscaler.replicas import Tolerances
 from tests.rows import rows
 from tests.workloads.plays import NOW
@@ -40,7 +40,7 @@ LIMITS: list[tuple[str, int, int, tuple[int, int], int, str]] = [
 def test_limits_without_behavior(
     current: int, desired: int, bounds: tuple[int, int], expected: int, reason: str
 ) -> None:
-    found = limited(Past(), desired, Bounds(*bounds, current), None, NOW)
+    found = limited(AutoscalerPast(), desired, Bounds(*bounds, current), None, NOW)
     assert (found.replicas, found.reason) == (expected, reason)
 
 
@@ -63,7 +63,7 @@ UP: list[tuple[str, Any, list[At], int, int, str]] = [
 
 @rows("rules, changes, desired, expected, reason", [row[1:] for row in UP], ids=[row[0] for row in UP])
 def test_rates_up(rules: Any, changes: list[At], desired: int, expected: int, reason: str) -> None:
-    found = limited(Past(ups=changes), desired, Bounds(1, 50, 2), {"scaleUp": rules}, NOW)
+    found = limited(AutoscalerPast(ups=changes), desired, Bounds(1, 50, 2), {"scaleUp": rules}, NOW)
     assert (found.replicas, found.reason) == (expected, reason)
 
 
@@ -83,7 +83,7 @@ DOWN: list[tuple[str, Any, list[At], int, int, str]] = [
 
 @rows("rules, changes, desired, expected, reason", [row[1:] for row in DOWN], ids=[row[0] for row in DOWN])
 def test_rates_down(rules: Any, changes: list[At], desired: int, expected: int, reason: str) -> None:
-    found = limited(Past(downs=changes), desired, Bounds(3, 200, 100), {"scaleDown": rules}, NOW)
+    found = limited(AutoscalerPast(downs=changes), desired, Bounds(3, 200, 100), {"scaleDown": rules}, NOW)
     assert (found.replicas, found.reason) == (expected, reason)
 
 
@@ -112,14 +112,14 @@ STABILIZED: list[tuple[str, list[At], int, Object | None, int, str]] = [
     "earlier, desired, behavior, expected, reason", [row[1:] for row in STABILIZED], ids=[row[0] for row in STABILIZED]
 )
 def test_stabilization(earlier: list[At], desired: int, behavior: Object | None, expected: int, reason: str) -> None:
-    past = Past(recommendations=[*earlier])
+    past = AutoscalerPast(recommendations=[*earlier])
     found = stabilized(past, desired, 10, behavior, NOW)
     assert (found.replicas, found.reason) == (expected, reason)
     assert past.recommendations[-1] == At(desired, NOW)
 
 
 def test_what_no_longer_matters_is_forgotten() -> None:
-    past = Past(recommendations=ago((7, 301), (6, 200)), ups=ago((1, 61), (2, 60)))
+    past = AutoscalerPast(recommendations=ago((7, 301), (6, 200)), ups=ago((1, 61), (2, 60)))
     stabilized(past, 5, 5, None, NOW)
     assert past.recommendations == [*ago((6, 200)), At(5, NOW)]
     past.changed(2, 5, {"scaleUp": {"policies": [pods(1)]}}, NOW)

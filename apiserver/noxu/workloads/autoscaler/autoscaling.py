@@ -22,7 +22,7 @@ from noxu.go.time import format_time
 from noxu.values import Object
 from noxu.workloads import usage
 from noxu.workloads.autoscaler import normalization, sources
-from noxu.workloads.autoscaler.normalization import At, Bounds, Past
+from noxu.workloads.autoscaler.normalization import At, AutoscalerPast, Bounds
 from noxu.workloads.autoscaler.sources import AskedReplicas, MetricFailure, ScaledPods
 from noxu.workloads.engine import WorkloadController
 from noxu.workloads.informer import Informer
@@ -57,7 +57,7 @@ class Autoscaler(WorkloadController):
 
     def __init__(self, parts: ControllerParts, informer: Informer, config: Config) -> None:
         super().__init__(parts, informer, config)
-        self._past: dict[Name, Past] = {}
+        self._past: dict[Name, AutoscalerPast] = {}
 
     def affected(self, objects: Objects, kind: Kind, old: Object | None, new: Object | None) -> Iterable[Name]:
         if kind == AUTOSCALERS:
@@ -71,7 +71,7 @@ class Autoscaler(WorkloadController):
         if found is None:
             self._past.pop(key, None)
             return None
-        return (yield from autoscale(objects, found, self._past.setdefault(key, Past()), now))
+        return (yield from autoscale(objects, found, self._past.setdefault(key, AutoscalerPast()), now))
 
 
 def _says(pod: Object) -> list[tuple[str, str]]:
@@ -83,7 +83,7 @@ def _says(pod: Object) -> list[tuple[str, str]]:
 _ANNOTATIONS: Final = tuple(map(usage.annotation, usage.RESOURCES))
 
 
-def autoscale(objects: Objects, autoscaler: Object, past: Past, now: datetime) -> Steps:
+def autoscale(objects: Objects, autoscaler: Object, past: AutoscalerPast, now: datetime) -> Steps:
     """reconcileAutoscaler."""
     spec, state = autoscaler["spec"], _State(autoscaler, now)
     target, namespace = spec["scaleTargetRef"], autoscaler["metadata"]["namespace"]
@@ -142,7 +142,7 @@ def _or(value: int | None, default: int) -> int:
     return default if value is None else value
 
 
-def _normalized(proposed: int, bounds: Bounds, behavior: Object | None, past: Past, state: _State) -> int:
+def _normalized(proposed: int, bounds: Bounds, behavior: Object | None, past: AutoscalerPast, state: _State) -> int:
     stable = normalization.stabilized(past, proposed, bounds.current, behavior, state.now)
     state.condition("AbleToScale", "True", stable.reason, stable.message)
     limited = normalization.limited(past, stable.replicas, bounds, behavior, state.now)

@@ -44,7 +44,7 @@ class At(NamedTuple):
 
 
 @dataclass
-class Past:
+class AutoscalerPast:
     """What an autoscaler has recommended, and how it has changed the replicas, up and down."""
 
     recommendations: list[At] = field(default_factory=list)
@@ -106,7 +106,7 @@ def tolerances_of(behavior: Object | None) -> Tolerances:
     return Tolerances(down, up)
 
 
-def stabilized(past: Past, desired: int, current: int, behavior: Object | None, now: datetime) -> Reasoned:
+def stabilized(past: AutoscalerPast, desired: int, current: int, behavior: Object | None, now: datetime) -> Reasoned:
     """What counts of the recommendations of a while; this one is remembered."""
     if behavior is None:
         up = desired
@@ -124,7 +124,7 @@ def stabilized(past: Past, desired: int, current: int, behavior: Object | None, 
     return Reasoned(counts, *(UP_STABILIZED if is_up else DOWN_STABILIZED))
 
 
-def limited(past: Past, desired: int, bounds: Bounds, behavior: Object | None, now: datetime) -> Reasoned:
+def limited(past: AutoscalerPast, desired: int, bounds: Bounds, behavior: Object | None, now: datetime) -> Reasoned:
     """What limits and rates allow of it."""
     current = bounds.current
     if behavior is None:
@@ -143,7 +143,7 @@ def limited(past: Past, desired: int, bounds: Bounds, behavior: Object | None, n
 
 def _extreme(
     best: Callable[[Iterable[int]], int],
-    past: Past,
+    past: AutoscalerPast,
     desired: int,
     seconds: int,
     now: datetime,
@@ -156,7 +156,7 @@ def _extreme(
     return best((desired, *recent))
 
 
-def _up_limit(past: Past, current: int, rules: Object, now: datetime) -> int:
+def _up_limit(past: AutoscalerPast, current: int, rules: Object, now: datetime) -> int:
     if rules["selectPolicy"] == "Disabled":
         return current
     proposed = []
@@ -167,7 +167,7 @@ def _up_limit(past: Past, current: int, rules: Object, now: datetime) -> int:
     return min(proposed, default=_MOST) if rules["selectPolicy"] == "Min" else max(proposed, default=-_MOST)
 
 
-def _down_limit(past: Past, current: int, rules: Object, now: datetime) -> int:
+def _down_limit(past: AutoscalerPast, current: int, rules: Object, now: datetime) -> int:
     if rules["selectPolicy"] == "Disabled":
         return current
     proposed = []
@@ -178,7 +178,7 @@ def _down_limit(past: Past, current: int, rules: Object, now: datetime) -> int:
     return max(proposed, default=-_MOST) if rules["selectPolicy"] == "Min" else min(proposed, default=_MOST)
 
 
-def _at_start(past: Past, current: int, seconds: int, now: datetime) -> int:
+def _at_start(past: AutoscalerPast, current: int, seconds: int, now: datetime) -> int:
     """The replicas at the start of a period."""
     return current - _sum(past.ups, seconds, now) + _sum(past.downs, seconds, now)
 
