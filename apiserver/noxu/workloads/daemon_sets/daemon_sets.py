@@ -102,19 +102,19 @@ def reconcile(objects: Objects, key: Name, now: datetime, backoff: FailureBackof
     yield from claimed(PODS, candidates, daemon_set, lambda pod: selects(selector, pod))
     history = yield from construct(objects, daemon_set)
 
-    scope = Scope(daemon_set, history.digest, now)
-    nodes = {node["metadata"]["name"]: node for node in objects.all(NODES)}
-    managed = _managed(scope, nodes, by_node(objects, daemon_set), backoff)
+    fits = {node["metadata"]["name"]: fit(daemon_set, node) for node in objects.all(NODES)}
+    scope = Scope(daemon_set, history.digest, now, fits)
+    managed = _managed(scope, by_node(objects, daemon_set), backoff)
     failure = yield from _carry_out(scope, managed)
     if failure is None and (daemon_set["spec"].get("updateStrategy") or {}).get("type") == "RollingUpdate":
-        failure = yield from _carry_out(scope, rolling_update(scope, nodes, by_node(objects, daemon_set)))
+        failure = yield from _carry_out(scope, rolling_update(scope, by_node(objects, daemon_set)))
     if failure is None:
         pods = objects.controlled_by(PODS, daemon_set["metadata"]["uid"])
         if deletes := surplus(daemon_set, history.old, pods):
             done((yield deletes))
 
     found = by_node(objects, daemon_set)
-    newest, status = objects.get(DAEMON_SETS, key), status_of(scope, nodes, found, history)
+    newest, status = objects.get(DAEMON_SETS, key), status_of(scope, found, history)
     if newest is not None and status != newest.get("status"):
         stored(*(yield [Update(DAEMON_SETS, with_status(newest, status), "status")]))
     if failure is not None:
@@ -122,12 +122,10 @@ def reconcile(objects: Objects, key: Name, now: datetime, backoff: FailureBackof
     return min((after for after in (managed.again, _next_available(scope, found)) if after is not None), default=None)
 
 
-def _managed(
-    scope: Scope, nodes: Mapping[str, Object], pods: Mapping[str, Sequence[Object]], backoff: FailureBackoff
-) -> Decision:
+def _managed(scope: Scope, pods: Mapping[str, Sequence[Object]], backoff: FailureBackoff) -> Decision:
     """What all nodes need (manage)."""
-    decisions = [on_node(scope, node, pods.get(name), backoff) for name, node in nodes.items()]
-    lost = without_node(nodes, pods)
+    decisions = [on_node(scope, name, pods.get(name), backoff) for name in scope.fits]
+    lost = without_node(scope.fits, pods)
     return Decision(
         create=[name for decision in decisions for name in decision.create],
         delete=[*(pod for decision in decisions for pod in decision.delete), *lost],
@@ -150,12 +148,10 @@ def _carry_out(scope: Scope, decision: Decision) -> Generator[Sequence[Write], S
 # -- status -----------------------------------------------------------------------------------------------------------
 
 
-def status_of(
-    scope: Scope, nodes: Mapping[str, Object], pods: Mapping[str, Sequence[Object]], history: History
-) -> Object:
+def status_of(scope: Scope, pods: Mapping[str, Sequence[Object]], history: History) -> Object:
     """The status: the oldest pod of a node counts (updateDaemonSetStatus)."""
     daemon_set = scope.daemon_set
-    wanted = {name for name, node in nodes.items() if fit(daemon_set, node).should_run}
+    wanted = {name for name, fits in scope.fits.items() if fits.should_run}
     oldest = [pods[name][0] for name in wanted if name in pods]
     available = sum(map(scope.is_available, oldest))
     counts = {
@@ -167,7 +163,7 @@ def status_of(
     conditions = (daemon_set.get("status") or {}).get("conditions")
     return {
         "currentNumberScheduled": len(oldest),
-        "numberMisscheduled": sum(name in nodes and name not in wanted for name in pods),
+        "numberMisscheduled": sum(name in scope.fits and name not in wanted for name in pods),
         "desiredNumberScheduled": len(wanted),
         "numberReady": sum(map(is_ready, oldest)),
         **{name: count for name, count in counts.items() if count},

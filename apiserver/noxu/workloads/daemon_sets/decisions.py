@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from noxu.values import Object
 from noxu.workloads.daemon_sets.backoff import FailureBackoff
-from noxu.workloads.daemon_sets.daemon_pods import Fit, fit, is_updated
+from noxu.workloads.daemon_sets.daemon_pods import Fit, is_updated
 from noxu.workloads.pods import is_available, is_ready, is_terminating, phase
 from noxu.workloads.revisions import REVISION
 from noxu.workloads.writes import NORMAL, WARNING, Event
@@ -27,11 +27,12 @@ class Decision(NamedTuple):
 
 
 class Scope(NamedTuple):
-    """A DaemonSet at a moment. `digest`: the label of pods of its template."""
+    """A DaemonSet at a moment. `digest`: the label of pods of its template; `fits`: how each node fits, by its name."""
 
     daemon_set: Object
     digest: str
     now: datetime
+    fits: Mapping[str, Fit]
 
     def is_available(self, pod: Object) -> bool:
         return is_available(pod, int(self.daemon_set["spec"].get("minReadySeconds", 0)), self.now)
@@ -43,9 +44,9 @@ class Scope(NamedTuple):
 # -- one pod on each node ---------------------------------------------------------------------------------------------
 
 
-def on_node(scope: Scope, node: Object, pods: Sequence[Object] | None, backoff: FailureBackoff) -> Decision:
-    """`pods`: those of the node, the oldest first; None: it has none (podsShouldBeOnNode)."""
-    name, fits = node["metadata"]["name"], fit(scope.daemon_set, node)
+def on_node(scope: Scope, name: str, pods: Sequence[Object] | None, backoff: FailureBackoff) -> Decision:
+    """`pods`: those of the node of this name, the oldest first; None: it has none (podsShouldBeOnNode)."""
+    fits = scope.fits[name]
     if fits.should_run and pods is None:
         return Decision(create=[name])
     living = [pod for pod in pods or () if not is_terminating(pod)]
@@ -101,15 +102,14 @@ def limit(daemon_set: Object, name: str, desired: int) -> int:
     return -(-int(value[:-1]) * desired // 100) if isinstance(value, str) else int(value)
 
 
-def rolling_update(scope: Scope, nodes: Mapping[str, Object], pods: Mapping[str, Sequence[Object]]) -> Decision:
-    """`nodes`: all by their names; `pods`: those of each node."""
-    fits = {name: fit(scope.daemon_set, node).should_run for name, node in nodes.items()}
-    desired = sum(fits.values())
-    surge, unavailable = (limit(scope.daemon_set, name, desired) for name in ("maxSurge", "maxUnavailable"))
-    all_pods = {name: pods.get(name, ()) for name in [*(name for name in nodes if fits[name]), *pods]}
-    if not surge:
-        return _in_place(scope, all_pods, max(unavailable, 1) if desired else unavailable)
-    return _surging(scope, all_pods, fits, surge, desired)
+def rolling_update(scope: Scope, pods: Mapping[str, Sequence[Object]]) -> Decision:
+    """`pods`: those of each node."""
+    wanted = [name for name, fits in scope.fits.items() if fits.should_run]
+    surge, unavailable = (limit(scope.daemon_set, name, len(wanted)) for name in ("maxSurge", "maxUnavailable"))
+    all_pods = {name: pods.get(name, ()) for name in [*wanted, *pods]}
+    if surge:
+        return _surging(scope, all_pods, surge, len(wanted))
+    return _in_place(scope, all_pods, max(unavailable, 1))
 
 
 class _Pair(NamedTuple):
@@ -146,9 +146,7 @@ def _in_place(scope: Scope, pods: Mapping[str, Sequence[Object]], allowed: int) 
     return Decision(delete=[*broken, *candidates[: max(allowed - unavailable, 0)]])
 
 
-def _surging(
-    scope: Scope, pods: Mapping[str, Sequence[Object]], fits: Mapping[str, bool], allowed: int, desired: int
-) -> Decision:
+def _surging(scope: Scope, pods: Mapping[str, Sequence[Object]], allowed: int, desired: int) -> Decision:
     """Create new pods beside old ones, at most `allowed` at a time, and delete an old pod when the new one is available."""
     surging, available = 0, 0
     delete: list[Object] = []
@@ -169,14 +167,14 @@ def _surging(
                 delete.append(pair.old)
             else:
                 surging += 1
-        elif name not in fits:
+        elif name not in scope.fits:
             continue  # the node is gone
         elif not scope.is_available(pair.old):
-            if fits[name]:
+            if scope.fits[name].should_run:
                 needed.append(name)
             else:
                 delete.append(pair.old)
-        elif not fits[name]:
+        elif not scope.fits[name].should_run:
             misplaced.append(pair.old)
         else:
             candidates.append(name)
