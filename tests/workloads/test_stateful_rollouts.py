@@ -2,58 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-from collections.abc import Callable, Iterator
 from typing import Any
-
-import pytest
 
 from noxu.testing.handle import Noxu
 from noxu.values import Object
-from tests.optional import skip_without_program
-from tests.timing import HANGS_AFTER
+from tests.workloads.conftest import Kubectl
 
-Kubectl = Callable[..., str]
 DATA = {
     "metadata": {"name": "data"},
     "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
 }
 
 BROKEN = '{"spec":{"template":{"metadata":{"annotations":{"noxu.dev/simulate":"never-ready"}}}}}'
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Noxu]:
-    with Noxu(tmp_path_factory.mktemp("server"), nodes=3) as server:
-        server.clock.freeze()
-        for node in server.wait("nodes", "Ready", count=3):
-            server.patch(node, {"spec": {"taints": None}})  # they are new, and not ready for a moment
-        yield server
-
-
-@pytest.fixture(scope="module")
-def kubectl(server: Noxu, tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
-    """Runs a command, and returns what it prints once the controllers are done with it."""
-    if not (program := shutil.which("kubectl")):
-        skip_without_program("kubectl")
-    home = tmp_path_factory.mktemp("home")
-    environment = {**os.environ, "HOME": str(home), "KUBECONFIG": str(server.kubeconfig)}
-
-    def run(command: str) -> str:
-        ran = subprocess.run(
-            [str(program), *command.split()],
-            check=False,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=2 * HANGS_AFTER,
-        )
-        assert ran.returncode == 0, ran.stderr
-        return ran.stdout
-
-    return run
 
 
 def stateful_set(name: str, **spec: Any) -> Object:
@@ -135,7 +95,6 @@ def test_with_on_delete_a_person_deletes_the_pods(server: Noxu, kubectl: Kubectl
 def test_a_set_scales_down_in_order_and_its_claims_go_by_its_policy(server: Noxu, kubectl: Kubectl) -> None:
     policy = {"whenScaled": "Delete", "whenDeleted": "Retain"}
     data = stateful_set("data", volumeClaimTemplates=[DATA], persistentVolumeClaimRetentionPolicy=policy)
-    data["spec"]["template"]["spec"]["nodeName"] = "node-2"  # so that no volume has to be there
     ready(server, data)
     assert len(server.list("persistentvolumeclaims", labels={"app": "data"})) == 3
     kubectl("scale sts/data --replicas=1")
