@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,8 +9,6 @@ import pytest
 
 from noxu.testing.handle import Noxu
 from noxu.values import Object
-from tests.optional import skip_without_program
-from tests.timing import HANGS_AFTER
 
 Kubectl = Callable[..., str]
 DATA = {
@@ -31,29 +26,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Noxu]:
         for node in server.wait("nodes", "Ready", count=3):
             server.patch(node, {"spec": {"taints": None}})  # they are new, and not ready for a moment
         yield server
-
-
-@pytest.fixture(scope="module")
-def kubectl(server: Noxu, tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
-    """Runs a command, and returns what it prints once the controllers are done with it."""
-    if not (program := shutil.which("kubectl")):
-        skip_without_program("kubectl")
-    home = tmp_path_factory.mktemp("home")
-    environment = {**os.environ, "HOME": str(home), "KUBECONFIG": str(server.kubeconfig)}
-
-    def run(command: str) -> str:
-        ran = subprocess.run(
-            [str(program), *command.split()],
-            check=False,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=2 * HANGS_AFTER,
-        )
-        assert ran.returncode == 0, ran.stderr
-        return ran.stdout
-
-    return run
 
 
 def stateful_set(name: str, **spec: Any) -> Object:
