@@ -1,11 +1,11 @@
-"""kubectl against the `server` of a module."""
+"""One server with three nodes, whose clock stands, and kubectl: for all tests of workloads as a person sees them."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -16,15 +16,24 @@ from tests.timing import HANGS_AFTER
 Kubectl = Callable[..., str]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Noxu]:
+    with Noxu(tmp_path_factory.mktemp("server"), nodes=3) as server:
+        server.clock.freeze()
+        for node in server.wait("nodes", "Ready", count=3):
+            server.patch(node, {"spec": {"taints": None}})  # they are new, and not ready for a moment
+        yield server
+
+
+@pytest.fixture(scope="session")
 def kubectl(server: Noxu, tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
-    """Runs a command whose words have no spaces, and returns what it prints."""
+    """Runs a command, and returns what it prints; `fails`: it must end with status 1, and this is its error."""
     if not (program := shutil.which("kubectl")):
         skip_without_program("kubectl")
     home = tmp_path_factory.mktemp("home")
     environment = {**os.environ, "HOME": str(home), "KUBECONFIG": str(server.kubeconfig)}
 
-    def run(command: str) -> str:
+    def run(command: str, *, fails: bool = False) -> str:
         ran = subprocess.run(
             [str(program), *command.split()],
             check=False,
@@ -33,7 +42,7 @@ def kubectl(server: Noxu, tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
             text=True,
             timeout=2 * HANGS_AFTER,
         )
-        assert ran.returncode == 0, ran.stderr
-        return ran.stdout
+        assert ran.returncode == int(fails), ran.stderr
+        return ran.stderr if fails else ran.stdout
 
     return run

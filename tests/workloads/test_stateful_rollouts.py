@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import Any
-
-import pytest
 
 from noxu.testing.handle import Noxu
 from noxu.values import Object
+from tests.workloads.conftest import Kubectl
 
-Kubectl = Callable[..., str]
 DATA = {
     "metadata": {"name": "data"},
     "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
 }
 
 BROKEN = '{"spec":{"template":{"metadata":{"annotations":{"noxu.dev/simulate":"never-ready"}}}}}'
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Noxu]:
-    with Noxu(tmp_path_factory.mktemp("server"), nodes=3) as server:
-        server.clock.freeze()
-        for node in server.wait("nodes", "Ready", count=3):
-            server.patch(node, {"spec": {"taints": None}})  # they are new, and not ready for a moment
-        yield server
 
 
 def stateful_set(name: str, **spec: Any) -> Object:

@@ -130,12 +130,18 @@ def _selects(budget: Object, pod: Object) -> bool:
 def _matches(budget: Object, pod: Object) -> bool:
     """An empty selector selects all pods, none selects nothing. Raises ValueError for an invalid one."""
     selector = (budget.get("spec") or {}).get("selector")
-    return selector is not None and label_selector(selector).matches(pod["metadata"].get("labels") or {})
+    if selector is None:
+        return False
+    labels = pod["metadata"].get("labels") or {}
+    if not selector.get("matchExpressions"):
+        return bool((selector.get("matchLabels") or {}).items() <= labels.items())
+    return label_selector(selector).matches(labels)
 
 
 def _pods_of(objects: Objects, budget: Object) -> list[Object]:
     """Raises ValueError for an invalid selector."""
-    return [pod for pod in objects.within(PODS, budget["metadata"]["namespace"]) if _matches(budget, pod)]
+    labels = (budget["spec"].get("selector") or {}).get("matchLabels") or {}
+    return [pod for pod in objects.pods_with(budget["metadata"]["namespace"], labels) if _matches(budget, pod)]
 
 
 def _is_concerned(old: Object, new: Object) -> bool:

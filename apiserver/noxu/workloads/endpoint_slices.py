@@ -68,7 +68,7 @@ class EndpointSliceController(WorkloadController):
         service = objects.get(SERVICES, key)
         if service is None or not service_pods.wants_endpoints(service):
             return None
-        pods = service_pods.selected(objects.within(PODS, key.namespace), service)
+        pods = service_pods.selected(objects, service)
         existing = slices_of(objects, key, MANAGER)
         families = service_pods.families(service)
         changes = Changes(deleted=[old for old in existing if old["addressType"] not in families])

@@ -67,7 +67,7 @@ class EndpointsController(WorkloadController):
             return None
         if not service_pods.wants_endpoints(service):
             return None
-        pods = service_pods.selected(objects.within(PODS, key.namespace), service)
+        pods = service_pods.selected(objects, service)
         every = subsets(service, pods)
         fewer = truncated(every)
         wanted = every if fewer is None else fewer

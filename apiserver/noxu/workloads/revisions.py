@@ -11,6 +11,7 @@ import json
 from collections.abc import Container, Generator, Iterable, Sequence
 from typing import Final
 
+from noxu.identifiers import hashed
 from noxu.values import Object, copy, equal
 from noxu.workloads.objects import REVISIONS, Objects
 from noxu.workloads.ownership import claimed, owner_reference, selects
@@ -21,8 +22,6 @@ REVISION: Final = "controller-revision-hash"
 HASH: Final = "controller.kubernetes.io/hash"
 """The label of a StatefulSet's revision with the hash of its data."""
 MAX_PREFIX: Final = 223
-_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"  # no vowels, and nothing that looks like one
-_FNV_OFFSET, _FNV_PRIME = 0x811C9DC5, 0x01000193
 
 Finding = Generator[Sequence[Write], Sequence[Result], Object]
 """Steps that give a revision."""
@@ -45,10 +44,7 @@ def hash_of(data: Object, collisions: int | None) -> str:
     text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
-    code = _FNV_OFFSET
-    for byte in f"{text}{'' if collisions is None else collisions}".encode():
-        code = (code * _FNV_PRIME & 0xFFFFFFFF) ^ byte
-    return "".join(_ALPHABET[ord(digit) % len(_ALPHABET)] for digit in str(code))
+    return hashed(f"{text}{'' if collisions is None else collisions}".encode())
 
 
 def name_of_revision(owner: Object, digest: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, Literal, TypeAlias
 
 from noxu.values import Object
-from noxu.workloads.objects import SERVICES, Objects, name_of
+from noxu.workloads.objects import SERVICES, Objects, labels_of, name_of
 from noxu.workloads.pods import FINISHED, condition, is_ready, is_terminating, phase
 from noxu.workloads.writes import Name
 
@@ -30,13 +30,9 @@ def is_headless(service: Object) -> bool:
     return service["spec"].get("clusterIP", "") in ("", "None")
 
 
-def _selects(service: Object, labels: Object) -> bool:
-    selector = service["spec"].get("selector")
-    return bool(selector) and all(labels.get(key) == value for key, value in selector.items())
-
-
-def selected(pods: Iterable[Object], service: Object) -> list[Object]:
-    return [pod for pod in pods if _selects(service, pod["metadata"].get("labels") or {})]
+def selected(objects: Objects, service: Object) -> list[Object]:
+    """The pods of a Service that has a selector."""
+    return objects.pods_with(service["metadata"]["namespace"], service["spec"]["selector"])
 
 
 def services_of(objects: Objects, old: Object | None, new: Object | None) -> Iterator[Name]:
@@ -46,11 +42,10 @@ def services_of(objects: Objects, old: Object | None, new: Object | None) -> Ite
         return
     if old is not None and new is not None and not _is_concerned(old, new):
         return
-    labels = [value["metadata"].get("labels") or {} for value in (old, new) if value is not None]
-    if len(labels) == 2 and labels[0] == labels[1]:
-        labels.pop()
+    before, after = labels_of(old).items(), labels_of(new).items()
     for service in objects.within(SERVICES, pod["metadata"]["namespace"]):
-        if any(_selects(service, each) for each in labels):
+        selector = service["spec"].get("selector")
+        if selector and (selector.items() <= after or selector.items() <= before):
             yield name_of(service)
 
 
