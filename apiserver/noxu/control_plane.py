@@ -168,6 +168,7 @@ class Seams(NamedTuple):
 SYSTEM: Final = Seams()
 WORKLOADS: Final = "noxu.workloads.constructors"
 COMMANDS: Final = "noxu.workloads.kubelet.commands"
+STAGES: Final = "noxu.workloads.stages.reading"
 METRICS: Final = "noxu.workloads.metrics_api"
 WITHOUT_CONTROLLERS: Final = Config(controllers=(), admission_plugins=DEFAULT_PLUGINS)
 """Of a control plane that only writes and reads: no controller of kube-controller-manager runs."""
@@ -369,6 +370,8 @@ def _commands(config: Config) -> Commands | None:
     if config.nodes is None:
         return None
     made: Commands = import_module(COMMANDS).of(config.exec)
+    for rule in import_module(STAGES).read_files(config.stages).commands if config.stages else ():
+        made.add(rule)
     return made
 
 

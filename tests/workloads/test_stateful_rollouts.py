@@ -95,7 +95,6 @@ def test_with_on_delete_a_person_deletes_the_pods(server: Noxu, kubectl: Kubectl
 def test_a_set_scales_down_in_order_and_its_claims_go_by_its_policy(server: Noxu, kubectl: Kubectl) -> None:
     policy = {"whenScaled": "Delete", "whenDeleted": "Retain"}
     data = stateful_set("data", volumeClaimTemplates=[DATA], persistentVolumeClaimRetentionPolicy=policy)
-    data["spec"]["template"]["spec"]["nodeName"] = "node-2"  # so that no volume has to be there
     ready(server, data)
     assert len(server.list("persistentvolumeclaims", labels={"app": "data"})) == 3
     kubectl("scale sts/data --replicas=1")

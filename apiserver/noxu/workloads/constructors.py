@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any, Final
 
 from noxu.config import Config
 from noxu.controllers.controller import ControllerParts, Reconciler
 from noxu.controllers.manager import enabled
+from noxu.workloads.autoscaler.autoscaling import Autoscaler
 from noxu.workloads.cron_jobs import CronJobController
 from noxu.workloads.daemon_sets.daemon_sets import DaemonSets
 from noxu.workloads.deployment.deployments import Deployments
@@ -48,6 +50,7 @@ CONTROLLERS: Final[Sequence[type[WorkloadController]]] = (
     EndpointsController,
     EndpointSliceController,
     EndpointSliceMirroringController,
+    Autoscaler,
     JobController,
     NodeLifecycleController,
     PodGarbageCollector,
@@ -59,6 +62,8 @@ CONTROLLERS: Final[Sequence[type[WorkloadController]]] = (
     VolumeBinder,
 )
 """Those of kube-controller-manager, in the order of their names."""
+READING: Final = "noxu.workloads.stages.reading"
+STAGES: Final = "noxu.workloads.stages.controller"
 MAKERS: Final[dict[str, type[WorkloadController]]] = {made.name: made for made in CONTROLLERS}
 
 
@@ -67,4 +72,18 @@ def make(config: Config, items: Sequence[str], parts: ControllerParts) -> list[R
     chosen = [MAKERS[item.name] for item in enabled(items, of_workloads=True) if item.name in MAKERS]
     made_of = [*SIMULATED, *chosen]
     informer = Informer(parts, list(dict.fromkeys(kind for made in made_of for kind in made.follows())))
-    return [informer, *(made(parts, informer, config) for made in made_of)]
+    controllers = [made(parts, informer, config) for made in made_of]
+    return [informer, *controllers, *_of_stages(config, parts, controllers)]
+
+
+def _of_stages(
+    config: Config, parts: ControllerParts, controllers: Sequence[WorkloadController]
+) -> list[Reconciler[Any]]:
+    """What runs the stages of files. Raises StartError."""
+    if not config.stages:
+        return []
+    stages = import_module(READING).read_files(config.stages)  # few servers have them
+    kubelet = next(each for each in controllers if isinstance(each, Kubelet))
+    kubelet.obey(of_pods=stages.of_pods, only=stages.replace_pods)
+    made: Reconciler[Any] = import_module(STAGES).StageController(parts, kubelet, stages)
+    return [made]

@@ -61,7 +61,10 @@ class ContainerStep(NamedTuple):
 
 def advance(before: Object | None, spec: Object, around: Circumstances) -> ContainerStep:
     """The newest state of a container."""
-    status, said = before or waiting(spec, around.waits_for or "ContainerCreating"), list[Said]()
+    new, said = waiting(spec, around.waits_for or "ContainerCreating"), list[Said]()
+    status = (
+        new if before is None else before if "lastState" in before else {**new, **before}
+    )  # a stage may have written it
     while True:
         state = status["state"]
         if "running" in state:
@@ -218,7 +221,7 @@ def terminated(status: Object, code: int, reason: str, now: datetime) -> Object:
         "reason": reason or ("Error" if code else "Completed"),
         "startedAt": status["state"]["running"]["startedAt"],
         "finishedAt": format_time(now),
-        "containerID": status["containerID"],
+        "containerID": status.get("containerID", ""),
     }
     return {**status, "state": {"terminated": end}, "ready": False, "started": False}
 

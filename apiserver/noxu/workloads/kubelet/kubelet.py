@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Final, Protocol
 
 from noxu.config import Config
 from noxu.controllers.controller import ControllerParts
@@ -46,6 +46,12 @@ MAX_WARNED: Final = 1000
 _FIELDS: Final = (("spec.initContainers", "initContainerStatuses"), ("spec.containers", "containerStatuses"))
 
 
+class SelectingStage(Protocol):
+    """A stage, as this room knows it: `stages.stage.Stage`."""
+
+    def is_about(self, value: Object) -> bool: ...
+
+
 class Kubelet(WorkloadController):
     """Keys are the names of pods that are bound to a node."""
 
@@ -58,11 +64,11 @@ class Kubelet(WorkloadController):
 
     def __init__(self, parts: ControllerParts, informer: Informer, config: Config) -> None:
         super().__init__(parts, informer, config)
-        self._lives = PodLives()
+        self.lives = PodLives()
 
     @property
     def simulation(self) -> Simulation:
-        return self._lives.simulation
+        return self.lives.simulation
 
     def keys(self, objects: Objects) -> Iterable[Name]:
         return [name_of(pod) for pod in objects.all(PODS) if pod["spec"].get("nodeName")]
@@ -75,7 +81,11 @@ class Kubelet(WorkloadController):
             yield from map(name_of, objects.on_node(new["metadata"]["name"]))
 
     def steps(self, objects: Objects, key: Name, now: datetime) -> Steps:
-        return self._lives.steps(objects, key, now)
+        return self.lives.steps(objects, key, now)
+
+    def obey(self, of_pods: Sequence[SelectingStage], *, only: bool) -> None:
+        """Leave pods to stages: those that one of them selects, or with `only` all."""
+        self.lives.leaves = lambda pod: only or any(stage.is_about(pod) for stage in of_pods)
 
     def simulate(self, pods: str, text: str) -> list[Name]:
         """Add a rule. The pods that it fits, which are looked at now. Raises ValueError."""
@@ -96,7 +106,9 @@ class PodLives:
 
     def __init__(self) -> None:
         self.simulation = Simulation()
-        self._addresses = Addresses()
+        self.addresses = Addresses()
+        self.leaves: Callable[[Object], bool] = lambda _pod: False
+        """Whether something else decides what happens to a pod: stages."""
         self._warned: set[tuple[str, str]] = set()
 
     def steps(self, objects: Objects, key: Name, now: datetime) -> Steps:
@@ -105,7 +117,7 @@ class PodLives:
             return None
         node = objects.get(NODES, Name("", node_name))
         hosts = tuple(host_addresses(node)) if node is not None else ()
-        if node is None or not hosts or is_lost(node):
+        if node is None or not hosts or is_lost(node) or self.leaves(pod):
             return None
         behaviour = yield from self._behaviour(pod, node_name)
         if behaviour.is_lost:
@@ -143,7 +155,7 @@ class PodLives:
     def _address(self, pod: Object, node: Object, hosts: Sequence[str], objects: Objects) -> str:
         if pod["spec"].get("hostNetwork"):
             return hosts[0]
-        return (pod.get("status") or {}).get("podIP") or self._addresses.give(pod, node, objects)
+        return (pod.get("status") or {}).get("podIP") or self.addresses.give(pod, node, objects)
 
 
 def _looks(node: Object) -> object:

@@ -26,7 +26,7 @@ from noxu.workloads.stateful_sets.identity import (
     with_identity,
     with_storage,
 )
-from noxu.workloads.stateful_sets.replicas import Rollout
+from noxu.workloads.stateful_sets.replicas import StatefulRollout
 from noxu.workloads.writes import NORMAL, WARNING, Create, Delete, Event, Result, Update, Write, done
 
 Writing = Generator[Sequence[Write], Sequence[Result], None]
@@ -34,7 +34,7 @@ Writing = Generator[Sequence[Write], Sequence[Result], None]
 MAX_BATCH = 500
 
 
-def create_pods(objects: Objects, rollout: Rollout, missing: Sequence[int]) -> Writing:
+def create_pods(objects: Objects, rollout: StatefulRollout, missing: Sequence[int]) -> Writing:
     """Create the claims of some ordinals, and then their pods (CreateStatefulPod)."""
     size = 1
     while missing:
@@ -43,7 +43,7 @@ def create_pods(objects: Objects, rollout: Rollout, missing: Sequence[int]) -> W
         size = min(2 * size, MAX_BATCH)
 
 
-def _create_batch(objects: Objects, rollout: Rollout, batch: Sequence[int]) -> Writing:
+def _create_batch(objects: Objects, rollout: StatefulRollout, batch: Sequence[int]) -> Writing:
     stateful_set = rollout.stateful_set
     waiting = [n for n in batch if is_stale(objects, stateful_set, n, pod_name(stateful_set, n))]
     faults = yield from _create_claims(objects, stateful_set, [n for n in batch if n not in waiting])
@@ -65,7 +65,7 @@ def _create_batch(objects: Objects, rollout: Rollout, batch: Sequence[int]) -> W
     done(results)
 
 
-def create_missing_claims(objects: Objects, rollout: Rollout, pods: Sequence[Object]) -> Writing:
+def create_missing_claims(objects: Objects, rollout: StatefulRollout, pods: Sequence[Object]) -> Writing:
     """Those of pods that are pending (createMissingPersistentVolumeClaims)."""
     stateful_set = rollout.stateful_set
     pending = [pod for pod in pods if phase(pod) == "Pending"]
@@ -100,7 +100,7 @@ def _create_claims(
     return {ordinal: aggregate(texts) for ordinal, texts in faults.items()}
 
 
-def delete_pods(rollout: Rollout, pods: Sequence[Object]) -> Writing:
+def delete_pods(rollout: StatefulRollout, pods: Sequence[Object]) -> Writing:
     """Delete pods; those that are gone meanwhile are gone."""
     if not pods:
         return
@@ -110,13 +110,13 @@ def delete_pods(rollout: Rollout, pods: Sequence[Object]) -> Writing:
     done([result for result in results if not isinstance(result, ApiError) or result.reason != "NotFound"])
 
 
-def keep_claims(objects: Objects, rollout: Rollout, pods: Sequence[Object]) -> Writing:
+def keep_claims(objects: Objects, rollout: StatefulRollout, pods: Sequence[Object]) -> Writing:
     """Give the claims of pods the owners of the policy (UpdatePodClaimForRetentionPolicy)."""
     if updates := [update for pod in pods for update in reowned(objects, rollout.stateful_set, pod)]:
         done((yield updates))
 
 
-def repair(objects: Objects, rollout: Rollout, pods: Sequence[Object]) -> Writing:
+def repair(objects: Objects, rollout: StatefulRollout, pods: Sequence[Object]) -> Writing:
     """Give pods back the identity and the claims that a person took (UpdateStatefulPod)."""
     stateful_set = rollout.stateful_set
     yield from keep_claims(objects, rollout, pods)
