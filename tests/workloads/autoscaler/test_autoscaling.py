@@ -10,8 +10,8 @@ import pytest
 
 from noxu.api.errors import ApiError, internal_error
 from noxu.values import Object
-from noxu.workloads.autoscaler.autoscaling import PERIOD, Autoscaler, autoscale, is_urgent
-from noxu.workloads.autoscaler.normalization import AutoscalerPast
+from noxu.workloads.autoscaler.autoscaling import Autoscaler, autoscale, is_urgent
+from noxu.workloads.autoscaler.normalization import PERIOD, AutoscalerPast
 from noxu.workloads.objects import AUTOSCALERS, DEPLOYMENTS, PODS, Objects
 from noxu.workloads.writes import Kind, Name, Steps, Write, WriteScale
 from tests.rows import rows
