@@ -26,6 +26,8 @@ MIN_REQUEST_TIMEOUT: Final = 1800  # seconds; upstream's --min-request-timeout
 MAX_IN_FLIGHT: Final = 400  # upstream's --max-requests-inflight
 MAX_TENANTS: Final = 1000
 MAX_NODES: Final = 5000  # simulated; upstream's tested limit of a cluster
+EXEC_ANSWERS: Final = ("", "succeed")
+"""What a command in a pod answers for which there is no rule; "": it is refused."""
 MAX_MUTATING_IN_FLIGHT: Final = 200  # upstream's --max-mutating-requests-inflight
 DEFAULT_ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
 """Of tokens of service accounts."""

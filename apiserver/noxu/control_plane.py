@@ -63,6 +63,7 @@ from noxu_storage.types import Corrupt
 
 if TYPE_CHECKING:
     from noxu.webhook.client import Caller
+    from noxu.workloads.kubelet.commands import Commands
 
 
 @dataclass(eq=False)
@@ -94,6 +95,8 @@ class ControlPlane:
     """Elects the server that runs some of the background controllers; None: this one does."""
     take_over: Callable[[], None] | None = None
     """Starts the controllers where those of a template are idle; None: they read the store."""
+    commands: Commands | None = None
+    """What commands in simulated pods answer; None: there are no nodes."""
 
     @property
     def all_controllers(self) -> list[Reconciler[Any]]:
@@ -124,11 +127,13 @@ class ControlPlane:
         return (await self.store.status()).fault
 
     def inherit(self, before: ControlPlane) -> None:
-        """Have the tokens and the functions that were given to the control plane of which this one is a restart."""
+        """Have the tokens, functions and rules that were given to the control plane of which this one is a restart."""
         self.static_tokens.add(before.static_tokens)
         self.admission.local_mutating += before.admission.local_mutating
         self.admission.local_validating += before.admission.local_validating
         self.conversions.in_process.update(before.conversions.in_process)
+        if self.commands is not None and before.commands is not None:
+            self.commands.inherit(before.commands)
 
     def convert_in_process(self, definition: str, convert: InProcess | None) -> None:
         """Convert the objects of a definition with a function instead of its `spec.conversion` (None: no longer)."""
@@ -162,6 +167,7 @@ class Seams(NamedTuple):
 
 SYSTEM: Final = Seams()
 WORKLOADS: Final = "noxu.workloads.constructors"
+COMMANDS: Final = "noxu.workloads.kubelet.commands"
 WITHOUT_CONTROLLERS: Final = Config(controllers=(), admission_plugins=DEFAULT_PLUGINS)
 """Of a control plane that only writes and reads: no controller of kube-controller-manager runs."""
 
@@ -171,8 +177,7 @@ def assemble(config: Config, store: Store, seams: Seams = SYSTEM) -> ControlPlan
     served = _served_resources(config, store, seams)
     cache = WatchCache(store)
     reader = Reader(store, cache)
-    as_protobuf = config.etcd is not None and config.etcd.media_type == PROTOBUF
-    persistence = Persistence(store, cache, as_cbor=config.features.cbor, as_protobuf=as_protobuf)
+    persistence = _persistence(config, store, cache)
     conversions = Conversions(seams.caller, identifiers=seams.identifiers)
     chain = admission_chain(served.current, seams.caller, config.admission_plugins)
     access = _access(config, seams, reader, served.current)
@@ -180,9 +185,7 @@ def assemble(config: Config, store: Store, seams: Seams = SYSTEM) -> ControlPlan
     parts = ControllerParts(
         reader, writer, persistence, served, seams.clock, seams.root_ca, _signing_ca(seams), access.tokens.issue_legacy
     )
-    managed = constructors.make(controllers_of(config), parts)
-    if config.nodes is not None:
-        managed += import_module(WORKLOADS).make(config, controllers_of(config), parts)  # few servers have nodes
+    managed = _managed(config, parts)
     bootstrap = BootstrapController(parts, seams.facts)
     return ControlPlane(
         store,
@@ -203,7 +206,13 @@ def assemble(config: Config, store: Store, seams: Seams = SYSTEM) -> ControlPlan
         [bootstrap, *_own_controllers(seams, parts, access.tokens), *managed],
         bootstrap,
         _election(config, seams, parts, managed),
+        commands=_commands(config),
     )
+
+
+def _persistence(config: Config, store: Store, cache: WatchCache) -> Persistence:
+    as_protobuf = config.etcd is not None and config.etcd.media_type == PROTOBUF
+    return Persistence(store, cache, as_cbor=config.features.cbor, as_protobuf=as_protobuf)
 
 
 # -- the registry -----------------------------------------------------------------------------------------------------
@@ -341,6 +350,21 @@ def controllers_of(config: Config) -> Sequence[str]:
     if config.controllers is not None:
         return config.controllers
     return (manager.ALL,) if config.nodes is not None else manager.PROFILES[config.profile]
+
+
+def _managed(config: Config, parts: ControllerParts) -> list[Reconciler[Any]]:
+    """Those of kube-controller-manager, and what simulates nodes."""
+    managed = constructors.make(controllers_of(config), parts)
+    if config.nodes is not None:
+        managed += import_module(WORKLOADS).make(config, controllers_of(config), parts)  # few servers have nodes
+    return managed
+
+
+def _commands(config: Config) -> Commands | None:
+    if config.nodes is None:
+        return None
+    made: Commands = import_module(COMMANDS).of(config.exec)
+    return made
 
 
 def _awaited_controllers(

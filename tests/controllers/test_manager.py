@@ -6,7 +6,15 @@ import pytest
 
 from noxu.controllers import manager
 from noxu.controllers.constructors import MAKERS
-from noxu.controllers.manager import AVAILABLE, CONTROLLERS, check_controllers, check_profile, enabled
+from noxu.controllers.manager import (
+    AVAILABLE,
+    CONTROLLERS,
+    OF_WORKLOADS,
+    check_controllers,
+    check_profile,
+    check_workloads,
+    enabled,
+)
 from tests.rows import rows
 
 NAMESPACES, ACCOUNTS, ROOT_CA, POLICIES = (
@@ -42,6 +50,7 @@ def test_a_list_enables(items: list[str], names: set[str]) -> None:
 
 
 UNKNOWN = "is not in the list of known controllers"
+NEEDS_NODES = "is a controller of workloads, which run with simulated nodes: add --nodes"
 REFUSED: list[tuple[str, list[str], str]] = [
     ("an unknown name", ["nope"], f'"nope" {UNKNOWN}'),
     ("an unknown name to disable", ["*", "-nope"], f'"nope" {UNKNOWN}'),
@@ -49,8 +58,10 @@ REFUSED: list[tuple[str, list[str], str]] = [
     ("blanks are part of a name", ["*", " namespace"], f'" namespace" {UNKNOWN}; did you mean namespace?'),
     ("a doubled sign", ["--namespace"], f'"-namespace" {UNKNOWN}; did you mean namespace?'),
     ("several", ["a", "-b"], f'["a" {UNKNOWN}, "b" {UNKNOWN}]'),
-    ("a controller that is missing here", ["job-controller"], '"job-controller" is not available'),
-    ("by its older name", ["*", "job"], '"job" is not available'),
+    ("a controller that is missing here", ["ttl-controller"], '"ttl-controller" is not available'),
+    ("by its older name", ["*", "ttl"], '"ttl" is not available'),
+    ("one of workloads", ["job-controller"], f'"job-controller" {NEEDS_NODES}'),
+    ("one of workloads by its older name", ["*", "job"], f'"job" {NEEDS_NODES}'),
 ]  # fmt: skip
 
 
@@ -59,6 +70,36 @@ def test_a_list_is_refused(items: list[str], message: str) -> None:
     with pytest.raises(ValueError) as raised:  # noqa: PT011 - the whole message is compared
         check_controllers(items)
     assert str(raised.value) == f"{message}: this server has {', '.join(AVAILABLE)}"
+
+
+def test_with_nodes_the_controllers_of_workloads_are_available() -> None:
+    check_controllers(["*", "-job-controller", "replicaset"], has_nodes=True)
+    listed = [known.name for known in enabled(["*", "-job", "-replicaset-controller"], of_workloads=True)]
+    assert {*OF_WORKLOADS} - {*listed} == {"job-controller", "replicaset-controller"}
+    with pytest.raises(ValueError, match=f'"ttl" is not available: this server has .*, {OF_WORKLOADS[-1]}$'):
+        check_controllers(["ttl"], has_nodes=True)
+
+
+WORKLOADS: list[tuple[str, int | None, bool, str, str]] = [
+    ("no nodes", None, False, "", ""),
+    ("nodes with all there is", 3, True, "succeed", ""),
+    ("the controllers without a node", 0, False, "", ""),
+    ("fewer than none", -1, False, "", "nodes: -1 is not a number from 0 to 5000"),
+    ("too many", 5001, False, "", "nodes: 5001 is not a number from 0 to 5000"),
+    ("an answer that there is not", 1, False, "suceed", 'exec: "suceed" is not succeed; did you mean succeed?'),
+    ("rules without nodes", None, True, "", "stages is about simulated nodes: add nodes"),
+    ("an answer without nodes", None, False, "succeed", "exec is about simulated nodes: add nodes"),
+]
+
+
+@rows(("nodes", "stages", "answer", "message"), [row[1:] for row in WORKLOADS], ids=[row[0] for row in WORKLOADS])
+def test_simulated_nodes(nodes: int | None, stages: bool, answer: str, message: str) -> None:
+    refusal = ""
+    try:
+        check_workloads(nodes, stages=stages, exec=answer)
+    except ValueError as error:
+        refusal = str(error)
+    assert refusal == message
 
 
 def test_the_table_is_sorted_and_unambiguous() -> None:

@@ -134,12 +134,27 @@ def test_controllers_are_those_of(environment: dict[str, Any], profile: str, con
             {"NOXU_CONTROLLERS": "nope"},
             'NOXU_CONTROLLERS: "nope" is not in the list of known controllers: this server has *',
         ),
+        (
+            {"NOXU_CONTROLLERS": "job"},
+            'NOXU_CONTROLLERS: "job" is a controller of workloads, which run with simulated nodes: add *',
+        ),
+        ({"NOXU_NODES": "some"}, "NOXU_NODES: some is no number of nodes"),
+        ({"NOXU_NODES": "9999"}, "NOXU_NODES, *: nodes: 9999 is not a number from 0 to 5000"),
+        ({"NOXU_EXEC": "succeed"}, "NOXU_NODES, *: exec is about simulated nodes: add nodes"),
     ],
 )
 def test_unknown_controllers_are_refused(environment: dict[str, Any], message: str) -> None:
     with pytest.raises(RefusedFlags) as refused:
         configured(**environment)
     assert fnmatchcase(str(refused.value), message)
+
+
+def test_simulated_nodes_come_with_all_controllers() -> None:
+    config = configured(NOXU_NODES="3", NOXU_STAGES="a.yaml,b.yaml", NOXU_EXEC="succeed")
+    assert (config.nodes, config.stages, config.exec) == (3, (Path("a.yaml"), Path("b.yaml")), "succeed")
+    assert (config.profile, config.controllers) == ("envtest", None)  # None: all of them
+    assert configured(NOXU_NODES="0", NOXU_CONTROLLERS="job").controllers == ("job",)
+    assert (configured().nodes, configured().controllers) == (None, ())
 
 
 def test_all_reasons_are_told_at_once() -> None:

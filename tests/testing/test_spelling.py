@@ -71,6 +71,8 @@ PARAMETERS: dict[str, Checked | Free] = {
     "Noxu(directory)": PATH,
     "Noxu(manifests)": PATH,
     "Noxu(latency)": Checked(made(latency="soon"), "soon"),
+    "Noxu(stages)": Free("a file, which is read when the server starts"),
+    "Noxu(exec)": Checked(made(nodes=1, exec="suceed"), 'exec: "suceed" is not succeed; did you mean succeed?'),
     "Noxu(faults)": Free("a file, which is read when the server starts"),
     "Noxu(tracing_config_file)": Free("a file, which is read when the server starts"),
     "Noxu(history)": Checked(made(history="al"), "history: 'al' is no duration, such as 30m, and not all or off; did you mean all?"),

@@ -18,6 +18,7 @@ from noxu.config import (
     DEFAULT_EVENT_TTL,
     DEFAULT_HOST,
     DEFAULT_PORT,
+    EXEC_ANSWERS,
     MAX_IN_FLIGHT,
     MAX_MUTATING_IN_FLIGHT,
     MAX_TENANTS,
@@ -210,7 +211,7 @@ def _workloads(command: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--exec",
-        choices=("succeed",),
+        choices=EXEC_ANSWERS[1:],
         default="",
         help="what a command in a pod answers for which there is no rule (default: it is refused)",
     )

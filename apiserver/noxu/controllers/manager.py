@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from noxu.config import JITTER, LeaderElection, Profile
+from noxu.config import EXEC_ANSWERS, JITTER, MAX_NODES, LeaderElection, Profile
 from noxu.features import meant
 
 ALL: Final = "*"
@@ -114,6 +114,17 @@ def check_controllers(items: Iterable[str], *, has_nodes: bool = False) -> None:
         text = faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"
         has = AVAILABLE + OF_WORKLOADS if has_nodes else AVAILABLE
         raise ValueError(f"{text}: this server has {', '.join(has)}")
+
+
+def check_workloads(nodes: int | None, *, stages: bool, exec: str) -> None:  # noqa: A002 - the option's name
+    """Raises ValueError for what no server with simulated nodes can be, and for what needs them."""
+    if nodes is not None and not 0 <= nodes <= MAX_NODES:
+        raise ValueError(f"nodes: {nodes} is not a number from 0 to {MAX_NODES}")
+    if exec not in EXEC_ANSWERS:
+        raise ValueError(f'exec: "{exec}" is not {EXEC_ANSWERS[1]}{meant(exec, EXEC_ANSWERS[1:])}')
+    for name, is_given in (("stages", stages), ("exec", bool(exec))):
+        if is_given and nodes is None:
+            raise ValueError(f"{name} is about simulated nodes: add nodes")
 
 
 def check_leader_election(election: LeaderElection) -> None:

@@ -93,7 +93,8 @@ def configure(
 ) -> ConfiguredServer:
     """`data` is the etcd's data directory, or an etcd that keeps the objects; None: in memory. Raises Refused."""
     check(arguments)
-    profile, controllers = _controllers(environment)
+    nodes, stages, answer = _workloads(environment)
+    profile, controllers = _controllers(environment, nodes)
     plugins, unavailable = _plugins(arguments)
     gates, unknown = _gates(arguments)
     try:
@@ -112,8 +113,11 @@ def configure(
         data=data.of_prefix(prefix) if isinstance(data, DataDirectory) else None,
         durability="full" if not isinstance(data, DataDirectory) or data.fsync else "off",
         etcd=_etcd(arguments, data, prefix) if isinstance(data, OtherEtcd) else None,
-        leader_election=LeaderElection(enabled=None if controllers else False),
+        leader_election=LeaderElection(enabled=False if controllers == () else None),
         features=gates,
+        nodes=nodes,
+        stages=tuple(map(Path, stages)),
+        exec=answer,
         event_ttl=arguments.seconds("event-ttl", DEFAULT_EVENT_TTL),
         profile=profile,
         controllers=controllers,
@@ -251,18 +255,32 @@ def _etcd(arguments: Arguments, servers: OtherEtcd, prefix: str) -> Etcd:
     )
 
 
-def _controllers(environment: Mapping[str, str]) -> tuple[Profile, tuple[str, ...] | None]:
-    """The profile and the list of controllers, from NOXU_PROFILE and NOXU_CONTROLLERS."""
+def _workloads(environment: Mapping[str, str]) -> tuple[int | None, Sequence[str], str]:
+    """The number of simulated nodes, files of stages, and what commands in pods answer. Raises RefusedFlags."""
+    text, answer = environment.get("NOXU_NODES", ""), environment.get("NOXU_EXEC", "")
+    stages = [path for path in environment.get("NOXU_STAGES", "").split(",") if path]
+    if text and not text.isdecimal():
+        raise RefusedFlags(f"NOXU_NODES: {text} is no number of nodes")
+    nodes = int(text) if text else None
+    try:
+        manager.check_workloads(nodes, stages=bool(stages), exec=answer)
+    except ValueError as error:
+        raise RefusedFlags(f"NOXU_NODES, NOXU_STAGES, NOXU_EXEC: {error}") from None
+    return nodes, stages, answer
+
+
+def _controllers(environment: Mapping[str, str], nodes: int | None) -> tuple[Profile, tuple[str, ...] | None]:
+    """The profile and the list of controllers, from NOXU_PROFILE and NOXU_CONTROLLERS; None: all, for simulated nodes."""
     profile = environment.get("NOXU_PROFILE") or "envtest"
     listed = environment.get("NOXU_CONTROLLERS")
     controllers = None if listed is None else tuple(filter(None, listed.split(",")))
     for name, profile_controllers in manager.PROFILES.items():
         if name == profile:
             try:
-                manager.check_controllers(controllers or ())
+                manager.check_controllers(controllers or (), has_nodes=nodes is not None)
             except ValueError as error:
                 raise RefusedFlags(f"NOXU_CONTROLLERS: {error}") from None
-            return name, profile_controllers if controllers is None else controllers
+            return name, profile_controllers if controllers is None and nodes is None else controllers
     raise RefusedFlags(f"NOXU_PROFILE: {profile} is not one of {', '.join(manager.PROFILES)}")
 
 

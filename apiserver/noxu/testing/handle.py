@@ -114,6 +114,9 @@ class Noxu(
         faults: str | os.PathLike[str] | None = None,
         latency: str = "",
         tracing_config_file: str | os.PathLike[str] | None = None,
+        nodes: int | None = None,
+        stages: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
+        exec: str = "",  # noqa: A002 - the option's name
     ) -> None:
         """`directory` is the directory of the kubeconfig; None: a temporary one, which `stop` removes.
 
@@ -124,7 +127,8 @@ class Noxu(
         users are, and who decides what they may do. `strict`: unknown fields are refused where a call does not say otherwise.
         `deterministic` is the seed of a server whose objects repeat from run to run, byte for byte.
         `history` is that of `noxu serve`: a duration, `all` or `off`. `faults`, a plan, and `latency` are those of `noxu serve`.
-        So is `tracing_config_file`, for spans of the requests.
+        So is `tracing_config_file`, for spans of the requests. `nodes`: the number of simulated nodes, which come with the
+        controllers of workloads; None: neither. `stages`, files with rules for pods, and `exec` are those of `noxu serve`.
 
         Where several names or sources are expected, one may be given by itself. Raises LoadError for sources that cannot be
         read, and ValueError for unknown profiles, controllers, plug-ins, gates and modes.
@@ -136,7 +140,8 @@ class Noxu(
             if latency:
                 delay_range(latency)
             manager.check_profile(profile)
-            manager.check_controllers(controllers or ())
+            manager.check_controllers(controllers or (), has_nodes=nodes is not None)
+            manager.check_workloads(nodes, stages=bool(stages), exec=exec)
             config = Config(
                 port=0,
                 profile=profile,
@@ -156,6 +161,9 @@ class Noxu(
                 faults=None if faults is None else Path(faults),
                 latency=latency,
                 tracing_config_file=None if tracing_config_file is None else Path(tracing_config_file),
+                nodes=nodes,
+                stages=tuple(map(Path, [stages] if isinstance(stages, str | os.PathLike) else stages)),
+                exec=exec,
             )
             loaded = beginning(config, clock, several(manifests))
         except (ValueError, LoadError) as error:
@@ -457,6 +465,9 @@ class MakeNoxu(Protocol):
         faults: str | os.PathLike[str] | None = None,
         latency: str = "",
         tracing_config_file: str | os.PathLike[str] | None = None,
+        nodes: int | None = None,
+        stages: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
+        exec: str = "",  # noqa: A002 - the option's name
     ) -> AwaitableNoxu: ...
 
 

@@ -101,6 +101,11 @@ OPTIONS: Final = (
     Option("manifests", "paths", "files and directories that every Noxu server loads"),
     Option("profile", "string", "the profile of Noxu servers: local (default) or envtest"),
     Option("controllers", "args", "the controllers of Noxu servers, as in `noxu serve --controllers`"),
+    Option("nodes", "string", "simulated nodes of Noxu servers, with the controllers of workloads: pods become ready"),
+    Option("stages", "paths", "files with rules of what happens to pods on the simulated nodes of Noxu servers"),
+    Option(
+        "exec", "string", "what a command in a pod answers for which there is no rule: succeed (default: it is refused)"
+    ),
     Option(
         "disable_admission_plugins", "args", "admission plug-ins that no Noxu server runs, such as NamespaceLifecycle"
     ),
@@ -208,6 +213,10 @@ def _check_options(config: pytest.Config) -> None:
         raise pytest.UsageError(
             f"noxu_isolation: {isolation} is neither of {' and '.join(ISOLATIONS)}{meant(isolation, ISOLATIONS)}"
         )
+    nodes = _option(config, "nodes")
+    if nodes and not nodes.isdecimal():
+        raise pytest.UsageError(f"noxu_nodes: {nodes} is no number of nodes")
+    _refuse_missing(_option(config, "stages") or (), "noxu_stages", Path())
     for gate in _option(config, "feature_gates") or ():
         if gate.partition("=")[2].lower() not in ("true", "false"):
             raise pytest.UsageError(f"noxu_feature_gates: {gate}: write GATE=true or GATE=false")
@@ -220,7 +229,8 @@ def _check_options(config: pytest.Config) -> None:
 
 
 _CHECKED: Final = (
-    "profile", "controllers", "disable_admission_plugins", "feature_gates", "authorization_modes", "latency"
+    "profile", "controllers", "nodes", "stages", "exec", "disable_admission_plugins", "feature_gates", "authorization_modes",
+    "latency"
 )  # fmt: skip
 """Options that a server checks, which is imported only if there is one."""
 
@@ -257,7 +267,7 @@ def _refuse_missing(sources: Iterable[Source], place: str, directory: Path) -> N
 def _option(config: pytest.Config, name: str) -> Any:
     """The value on the command line, or else in the configuration; None if it is in neither. Lists are those of both."""
     flag, configured = config.getoption(f"noxu_{name}"), config.getini(f"noxu_{name}")
-    if name == "manifests":
+    if name in ("manifests", "stages"):
         return [*(configured or ()), *(config.invocation_params.dir / path for path in flag or ())]
     if isinstance(flag, list):
         return [part for text in flag for part in text.split(",") if part]
@@ -270,9 +280,13 @@ def _arguments(config: pytest.Config) -> dict[str, Any]:
     """The arguments of `Noxu` that the options give."""
     arguments: dict[str, Any] = {
         name: value
-        for name in ("profile", "controllers", "authorization_modes", "tls", "strict", "latency")
+        for name in ("profile", "controllers", "authorization_modes", "tls", "strict", "latency", "exec")
         if (value := _option(config, name)) is not None
     }
+    if nodes := _option(config, "nodes"):
+        arguments["nodes"] = int(nodes)
+    if stages := _option(config, "stages"):
+        arguments["stages"] = stages
     for name in ("faults", "tracing_config_file"):
         if file := _option(config, name):
             arguments[name] = _beginning(config, name) / file

@@ -10,11 +10,16 @@ from noxu.controllers.controller import ControllerParts, Reconciler
 from noxu.controllers.manager import enabled
 from noxu.workloads.engine import WorkloadController
 from noxu.workloads.informer import Informer
+from noxu.workloads.kubelet.kubelet import Kubelet
 from noxu.workloads.nodes import NodeRegistration
+from noxu.workloads.replica_sets import ReplicaSets, ReplicationControllers
 
-SIMULATED: Final[Sequence[type[WorkloadController]]] = (NodeRegistration,)
+SIMULATED: Final[Sequence[type[WorkloadController]]] = (NodeRegistration, Kubelet)
 """What no list of controllers disables: in a cluster these are not part of kube-controller-manager."""
-CONTROLLERS: Final[Sequence[type[WorkloadController]]] = ()
+CONTROLLERS: Final[Sequence[type[WorkloadController]]] = (
+    ReplicaSets,
+    ReplicationControllers,
+)
 """Those of kube-controller-manager, in the order of their names."""
 MAKERS: Final[dict[str, type[WorkloadController]]] = {made.name: made for made in CONTROLLERS}
 

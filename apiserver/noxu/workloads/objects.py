@@ -1,4 +1,4 @@
-"""The objects that workload controllers look at: decoded once a change, and indexed by namespace, controller and node.
+"""The objects that workload controllers look at: decoded once a change, and indexed by namespace, controller (or none) and node.
 
 All objects are shared: what reads them never changes them in place. `noxu.values.copy` makes one that may be changed.
 """
@@ -56,6 +56,7 @@ class Objects:
     def __init__(self, objects: Iterable[tuple[Kind, Object]] = ()) -> None:
         self._kinds: dict[Kind, dict[str, dict[str, Object]]] = {}  # by namespace, by name
         self._controlled: dict[Kind, dict[str, dict[Name, Object]]] = {}  # by the uid of their controller
+        self._orphans: dict[Kind, dict[str, dict[Name, Object]]] = {}  # those without a controller, by namespace
         self._on_nodes: dict[str, dict[Name, Object]] = {}  # pods by node
         for kind, value in objects:
             self.put(kind, value)
@@ -78,6 +79,10 @@ class Objects:
         """Those whose controller has this uid."""
         return list(self._controlled.get(kind, {}).get(uid, {}).values())
 
+    def orphans(self, kind: Kind, namespace: str) -> list[Object]:
+        """Those of a namespace that have no controller: a selector may adopt them."""
+        return list(self._orphans.get(kind, {}).get(namespace, {}).values())
+
     def on_node(self, node: str) -> list[Object]:
         """The pods that are bound to a node."""
         return list(self._on_nodes.get(node, {}).values())
@@ -94,6 +99,8 @@ class Objects:
         values[name.name] = value
         if (owner := controller_of(value)) is not None:
             self._controlled.setdefault(kind, {}).setdefault(owner["uid"], {})[name] = value
+        else:
+            self._orphans.setdefault(kind, {}).setdefault(name.namespace, {})[name] = value
         if kind == PODS and (node := value["spec"].get("nodeName")):
             self._on_nodes.setdefault(node, {})[name] = value
         return old
@@ -109,12 +116,14 @@ class Objects:
         return old
 
     def clear(self) -> None:
-        for index in (self._kinds, self._controlled, self._on_nodes):
+        for index in (self._kinds, self._controlled, self._orphans, self._on_nodes):
             index.clear()
 
     def _unindex(self, kind: Kind, name: Name, old: Object) -> None:
         if (owner := controller_of(old)) is not None:
             _drop(self._controlled[kind], owner["uid"], name)
+        else:
+            _drop(self._orphans[kind], name.namespace, name)
         if kind == PODS and (node := old["spec"].get("nodeName")):
             _drop(self._on_nodes, node, name)
 

@@ -8,13 +8,14 @@ controlled by another one                 ignored
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import NamedTuple
 
+from noxu.api.errors import ApiError
 from noxu.api.selectors import label_selector
 from noxu.values import Object
 from noxu.workloads.objects import controller_of
-from noxu.workloads.writes import Kind, Update
+from noxu.workloads.writes import Kind, Result, Update, Write, stored
 
 
 def owner_reference(owner: Object) -> Object:
@@ -66,6 +67,23 @@ def claim(kind: Kind, candidates: Iterable[Object], owner: Object, selected: Cal
         elif selected(value) and not is_ending and not value["metadata"].get("deletionTimestamp"):
             adopted.append(Update(kind, _with_owner(value, owner)))
     return Claimed(kept, adopted, released)
+
+
+def claimed(
+    kind: Kind, candidates: Iterable[Object], owner: Object, selected: Callable[[Object], bool]
+) -> Generator[Sequence[Write], Sequence[Result], list[Object]]:
+    """Carry out a claim (`yield from`): what the owner controls then. What is gone meanwhile is neither adopted nor released.
+
+    Raises ApiError.
+    """
+    kept, adopted, released = claim(kind, candidates, owner, selected)
+    if not adopted and not released:
+        return [*kept]
+    results = yield [*adopted, *released]
+    for result in results:
+        if not isinstance(result, ApiError) or result.reason != "NotFound":
+            stored(result)
+    return [*kept, *(result for result in results[: len(adopted)] if isinstance(result, dict))]
 
 
 def _with_owner(value: Object, owner: Object) -> Object:

@@ -1,0 +1,1 @@
+"""The simulated kubelet: what happens to the pods of simulated nodes."""
