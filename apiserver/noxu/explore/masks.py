@@ -45,7 +45,7 @@ class Shape(NamedTuple):
 class Mask(NamedTuple):
     """`fields`: what is noise of each shape. `ignored`: patterns of a person, of shapes and of fields."""
 
-    fields: Mapping[Shape, frozenset[Path]] = {}  # noqa: RUF012 - never changed
+    fields: Mapping[Shape, frozenset[Path]] = {}
     shapes: frozenset[Shape] = frozenset()
     """Those that are not in every clean run."""
     ignored: tuple[str, ...] = ()
@@ -95,8 +95,6 @@ class Names:
         if _TIME.fullmatch(text):
             return "<time>"
         return _UID.sub(lambda found: self._uids.get(found[0], "<uid>"), text)
-
-
 
 
 # -- comparing --------------------------------------------------------------------------------------------------------

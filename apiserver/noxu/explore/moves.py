@@ -16,6 +16,7 @@ from noxu.control.fault_triggers import WRITER
 from noxu.control.faults import triggers
 from noxu.control.faults.triggers import Trigger
 from noxu.control.running import Control
+from noxu.explore.plans import views_of
 from noxu.registry import kind_names
 from noxu.registry.authors import Author, writing_as
 from noxu.registry.draft import Action, WriteRequest
@@ -38,7 +39,8 @@ class Moves:
         self._restart = restart
         self._marks: dict[str, Revision] = {}
         self._seen = 0  # of the changes that the current move counts
-        self._views: list[str] = []
+        self.views: list[str] = []
+        """The names of the views that are on."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._waiting: tuple[Trigger, Resource] | None = None
         self._await_next()
@@ -47,14 +49,18 @@ class Moves:
         if self._waiting is not None:
             self._control.server.plane.cache.watchers[self] = None
 
-    def end_views(self) -> None:
-        """What the controller sees is the present again."""
+    def end_views(self) -> bool:
+        """What the controller sees is the present again. Returns whether it was not."""
         faults = self._control.part(Faults)
         there = {rule.name for rule in faults.armed.rules}
-        for name in self._views:
+        for name in self.views:
             if name in there:
                 faults.remove(name)
-        self._views = []
+        had_views, self.views = bool(self.views), []
+        return had_views
+
+    def stop(self) -> None:
+        """Make no further move."""
         self._control.server.plane.cache.watchers.pop(self, None)
         self._waiting = None
 
@@ -74,7 +80,7 @@ class Moves:
 
     def deliver(self, events: Sequence[Event], revision: Revision) -> None:
         for event in events:
-            while self._waiting is not None and self._fires(event):
+            while self._fires(event):
                 move = self._moves[len(self.made)]
                 self.made.append({"move": move, "revision": event.revision})
                 self._make(move, event)
@@ -87,7 +93,8 @@ class Moves:
         """What was missed while the cache was reset makes no move."""
 
     def _fires(self, event: Event) -> bool:
-        assert self._waiting is not None
+        if self._waiting is None:
+            return False
         (trigger, resource), key = self._waiting, event.key
         if key.collection != resource.collection:
             return False
@@ -107,9 +114,9 @@ class Moves:
         if "mark" in move:
             self._marks[move["mark"]] = event.revision
         if move.get("release"):
-            asyncio.get_running_loop().call_soon(self._release)
-        if "view" in move:
-            self._freeze(move["view"], event.revision)
+            asyncio.get_running_loop().call_soon(self.end_views)
+        for view in views_of(move):
+            self._freeze(view, event.revision)
         if "faults" in move:
             self._control.part(Faults).add(move["faults"])
         if move.get("restart"):
@@ -120,33 +127,24 @@ class Moves:
             task.add_done_callback(self._tasks.discard)
 
     def _freeze(self, view: Object, revision: Revision) -> None:
-        name = f"{VIEW}-{len(self._views) + 1}"
+        name = f"{VIEW}-{len(self.views) + 1}"
         match = {field: view[field] for field in ("resource", "namespace", "name") if view.get(field)}
         rule = {
             "name": name,
             "match": {**match, "user": self._user},
             "view": "hold" if view.get("hold") else "freeze",
         }
-        self._views.append(name)
+        self.views.append(name)
         at = self._marks.get(view.get("from", ""), revision)
         # not among the watchers of the log, which a rule changes
         asyncio.get_running_loop().call_soon(lambda: self._control.part(Faults).add([rule], at))
-
-    def _release(self) -> None:
-        waiting = self._waiting
-        self.end_views()
-        if waiting is not None:
-            self._waiting = waiting
-            self._control.server.plane.cache.watchers[self] = None
 
     async def _delete(self, wanted: Any, key: Key) -> None:
         """Delete an object behind the controller's back: the one that is named, or that of the trigger."""
         plane = self._control.server.plane
         named = wanted if isinstance(wanted, dict) else {}
         resource = kind_names.find(plane.served_resources.current, named["resource"])
-        request = WriteRequest(
-            Action.DELETE, resource, named.get("namespace", ""), named["name"], user=WRITER
-        )
+        request = WriteRequest(Action.DELETE, resource, named.get("namespace", ""), named["name"], user=WRITER)
         with writing_as(Author(verb="delete", user=WRITER.name)):
             try:
                 await plane.writer.write(request)

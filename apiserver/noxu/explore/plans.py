@@ -30,7 +30,7 @@ from noxu.values import Json, Object
 
 CLASSES: Final = ("crash", "stale", "unobserved", "ambiguous", "refused", "drift", "order", "workload", "spec")
 _FIELDS: Final = ("class", "title", "faults", "moves", "instances", "steps")
-_MOVES: Final = ("when", "mark", "view", "restart", "delete", "release", "faults")
+_MOVES: Final = ("when", "mark", "view", "views", "restart", "delete", "release", "faults")
 _VIEW: Final = ("resource", "namespace", "name", "from", "hold")
 
 
@@ -118,7 +118,9 @@ def parse(value: Json) -> Plan:
 def _check_names(value: Object, known: Sequence[str], place: str) -> None:
     for name in value:
         if name not in known:
-            raise PlanError(f"{place}{name}: there is no such field{meant(str(name), known)}: there are {', '.join(known)}")
+            raise PlanError(
+                f"{place}{name}: there is no such field{meant(str(name), known)}: there are {', '.join(known)}"
+            )
 
 
 def _check_move(move: Mapping[str, Any], place: str) -> None:
@@ -129,7 +131,12 @@ def _check_move(move: Mapping[str, Any], place: str) -> None:
     if problems:
         where, why = problems[0]
         raise PlanError(f"{place}.when{where and '.'}{where}: {why}")
-    if "view" in move:
-        if not isinstance(move["view"], dict) or not move["view"].get("resource"):
+    for view in views_of(move):
+        if not isinstance(view, dict) or not view.get("resource"):
             raise PlanError(f"{place}.view: it has a resource, and perhaps namespace, name, from, hold")
-        _check_names(move["view"], _VIEW, f"{place}.view.")
+        _check_names(view, _VIEW, f"{place}.view.")
+
+
+def views_of(move: Mapping[str, Any]) -> list[Any]:
+    """The views that a move freezes."""
+    return [*([move["view"]] if "view" in move else []), *move.get("views", ())]

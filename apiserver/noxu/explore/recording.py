@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -109,10 +109,33 @@ class Recording:
     fired: Sequence[Object] = ()
     broken: Sequence[tuple[str, str]] = ()
     habits: Sequence[tuple[str, int]] = ()
+    watches: tuple[int, ...] = ()
+    """How many watches each program had begun when it was idle after its start."""
 
     @property
     def failures(self) -> list[StepResult]:
         return [step for step in self.steps if step.failure or step.never_idle]
+
+
+def number_of_steps(recording: Recording) -> int:
+    """How many steps of a workload it has, without its start and its end."""
+    return max(len(recording.steps) - 2, 0)
+
+
+def at_step(recording: Recording, step: int) -> Recording:
+    """The recording up to the moment when a step was done; 0: the start. Its objects are those of then."""
+    first: dict[Place, Object | None] = {}
+    for change in recording.changes:
+        first.setdefault(change.place, change.before)
+    there = {place: value for place, value in recording.objects if place not in first}
+    there |= {place: value for place, value in first.items() if value is not None}
+    changes = [change for change in recording.changes if change.step <= step]
+    for change in changes:
+        if change.after is None:
+            there.pop(change.place, None)
+        else:
+            there[change.place] = change.after
+    return replace(recording, changes=changes, objects=sorted(there.items()))
 
 
 # -- as bytes ---------------------------------------------------------------------------------------------------------
@@ -153,6 +176,7 @@ def _recording(value: Object) -> Recording:
         value["fired"],
         [tuple(item) for item in value["broken"]],
         [tuple(item) for item in value["habits"]],
+        tuple(value["watches"]),
     )
 
 

@@ -34,6 +34,7 @@ from noxu.values import Object
 FIRST_QUIET: Final = 1.0  # seconds without a request, after which a program has started that is not known yet
 LOOKS_EVERY: Final = 0.02  # seconds
 IDLE_WITHIN: Final = 10.0  # seconds for a run to become idle after a step, at least
+WITH_VIEW: Final = 1.5  # seconds for a run to become idle whose controller sees the past
 SLOWER: Final = 5.0  # so many times as long as in the clean runs may it take
 MAX_LOG: Final = 8 * 1024 * 1024  # bytes of output, from which on the older ones are dropped
 KILLED: Final = 128 + signal.SIGKILL
@@ -79,7 +80,10 @@ def run(exploration: Exploration, plan: Plan, known: Known = Known()) -> Recordi
 def _run(exploration: Exploration, plan: Plan, known: Known, directory: Path) -> Recording:
     began = time.monotonic()
     options: dict[str, Any] = {} if exploration.nodes is None else {"nodes": exploration.nodes}
-    with ExploredServer(None, exploration.manifests, history="all", **options) as server, contextlib.ExitStack() as open_:
+    with (
+        ExploredServer(None, exploration.manifests, history="all", **options) as server,
+        contextlib.ExitStack() as open_,
+    ):
         programs = _programs(server, exploration, plan, directory, known)
         loaded, bounds, results = server.revision, list[int](), list[StepResult]()
 
@@ -92,21 +96,24 @@ def _run(exploration: Exploration, plan: Plan, known: Known, directory: Path) ->
             for program in programs.started:
                 open_.enter_context(program)
             results.append(_start(server, programs, exploration))
+            watched = watches(server, programs.users)
             moves = server.moves(plan.moves, f"{CONTROLLER}*", restart)
             extra = {int(step["after"]): step for step in plan.steps}
             for number, step in enumerate(_workload(exploration, extra), 1):
                 bounds.append(server.revision)
-                results.append(_step(server, programs, step, exploration, number))
+                results.append(_step(server, programs, step, exploration, number, moves))
                 if results[-1].failure and plan.is_clean:
                     break
             fired = list(faults.fired)
         results.append(_end(server, programs, moves, exploration))
         changes, objects = server.changes(loaded, bounds), server.stored()
         requests = _requests(server)
-        lives = _lives(programs, fired, moves)
+        lives = _lives(programs, fired)
     output = _tail(programs.log)
     seconds = time.monotonic() - began
-    return Recording(changes, objects, requests, lives, results, output, seconds, [*fired, *moves.made])
+    return Recording(
+        changes, objects, requests, lives, results, output, seconds, [*fired, *moves.made], watches=watched
+    )
 
 
 def _workload(exploration: Exploration, extra: dict[int, Object]) -> Iterator[steps.Step]:
@@ -119,9 +126,7 @@ def _workload(exploration: Exploration, extra: dict[int, Object]) -> Iterator[st
 # -- programs ---------------------------------------------------------------------------------------------------------
 
 
-def _programs(
-    server: ExploredServer, exploration: Exploration, plan: Plan, directory: Path, known: Known
-) -> _Programs:
+def _programs(server: ExploredServer, exploration: Exploration, plan: Plan, directory: Path, known: Known) -> _Programs:
     """The programs, which do not run yet. Raises Failed."""
     programs = _Programs([], [], directory / "output", known=known)
     home = directory / "home"
@@ -167,7 +172,9 @@ def _start(server: ExploredServer, programs: _Programs, exploration: Exploration
         _bound_log(programs.log)
         if all(program.statuses for program in programs.started):
             statuses = ", ".join(str(program.statuses[0]) for program in programs.started)
-            raise Failed(f"the controller ended with status {statuses} before it asked for anything:\n{_tail(programs.log)}")
+            raise Failed(
+                f"the controller ended with status {statuses} before it asked for anything:\n{_tail(programs.log)}"
+            )
         if time.monotonic() > until:
             raise Failed(
                 f"the controller has not asked for anything within {exploration.start_within:g} s: does it use "
@@ -189,15 +196,24 @@ def watches(server: ExploredServer, users: list[str], since: float = 0.0) -> tup
 
 
 def _step(
-    server: ExploredServer, programs: _Programs, step: steps.Step, exploration: Exploration, number: int
+    server: ExploredServer, programs: _Programs, step: steps.Step, exploration: Exploration, number: int, moves: Moves
 ) -> StepResult:
+    """A view lasts until the workload waits for something: the controller cannot reach what it does not see."""
     began = time.monotonic()
     failure = ""
+    if step.kind == "wait" and server.end_views(moves):
+        time.sleep(exploration.quiet)  # as at the end
+        _settle(server, programs, exploration.quiet)
     try:
         steps.run(step, server)
     except (ApiError, WaitTimeout, LookupError, ValueError) as error:
         failure = str(error)
-    never_idle = _settle(server, programs, exploration.quiet)
+    if moves.views:
+        # it may try in vain what it sees no reason not to try: that is no fault of its own
+        _settle(server, programs, exploration.quiet, max(WITH_VIEW, 2 * programs.known.start))
+        never_idle = ""
+    else:
+        never_idle = _settle(server, programs, exploration.quiet)
     return StepResult(f"step {number}: {step.title}", time.monotonic() - began, failure, never_idle)
 
 
@@ -205,12 +221,16 @@ def _end(server: ExploredServer, programs: _Programs, moves: Moves, exploration:
     """The faults are over: what the controller sees is the present, and it may catch up."""
     began = time.monotonic()
     server.end_views(moves)
+    time.sleep(exploration.quiet)  # what is shown only now has to arrive: it is no request
     return StepResult("end", time.monotonic() - began, never_idle=_settle(server, programs, exploration.quiet))
 
 
-def _settle(server: ExploredServer, programs: _Programs, quiet: float) -> str:
-    """Wait until the run is idle, and each program runs and watches. Returns why it is not, "" if it is."""
-    until = time.monotonic() + programs.known.idle_within
+def _settle(server: ExploredServer, programs: _Programs, quiet: float, within: float = 0.0) -> str:
+    """Wait until the run is idle, and each program runs and watches. Returns why it is not, "" if it is.
+
+    `within`: so many seconds, at most; 0: as many as the clean runs suggest.
+    """
+    until = time.monotonic() + (within or programs.known.idle_within)
     while True:
         left = max(until - time.monotonic(), quiet)
         _bound_log(programs.log)
@@ -250,7 +270,7 @@ def _requests(server: ExploredServer) -> list[tuple[str, str, int, int]]:
     return [(*what, number) for what, number in sorted(asked.items())]
 
 
-def _lives(programs: _Programs, fired: list[Object], moves: Moves) -> list[Life]:
+def _lives(programs: _Programs, fired: list[Object]) -> list[Life]:
     """Each life. As many ends by SIGKILL as the plan has caused are planned."""
     kills = programs.kills * len(programs.started) + sum("process" in hit for hit in fired)
     lives = []

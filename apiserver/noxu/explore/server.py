@@ -39,11 +39,13 @@ class ExploredServer(Noxu):
 
         return self._call(begin())
 
-    def end_views(self, moves: Moves) -> None:
-        async def end() -> None:
-            moves.end_views()
+    def end_views(self, moves: Moves) -> bool:
+        """Show the present. Returns whether there was a view of the past."""
 
-        self._call(end())
+        async def end() -> bool:
+            return moves.end_views()
+
+        return self._call(end())
 
     def changes(self, after: Revision, steps: Sequence[Revision]) -> list[Change]:
         """The writes after a revision, in order. `steps` are the revisions at which the steps of the workload began."""

@@ -79,9 +79,7 @@ def _source(value: Json, directory: Path) -> Object:
     return {"source": value, "objects": path}
 
 
-def _fields(
-    required: Sequence[str], optional: Sequence[str] = ()
-) -> Callable[[Json, Path], Object]:
+def _fields(required: Sequence[str], optional: Sequence[str] = ()) -> Callable[[Json, Path], Object]:
     def read(value: Json, _directory: Path) -> Object:
         known = (*required, *optional)
         if not isinstance(value, dict):
