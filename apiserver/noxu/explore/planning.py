@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from noxu.explore.masks import Mask, Names, shape_of
+from noxu.explore.masks import Mask, Names
 from noxu.explore.plans import Plan
 from noxu.explore.recording import CONTROLLER, Change, Place, Recording
 from noxu.values import Object
@@ -154,7 +154,7 @@ def _crash(considered: Considered) -> Iterator[Plan]:
             "crash",
             f"the controller is killed after {_described(change)} (number {nth}) is committed",
             faults=({"name": "crash", "match": _match(change), "nth": nth, "process": {"kill": "after"}},),
-            about=("crash", *_shape(considered, change), str(change.step)),
+            about=("crash", *_shape(change), str(change.step)),
             worth=_worth(change),
         )
 
@@ -209,7 +209,7 @@ def _kind(change: Change) -> tuple[str, ...]:
     return VERBS.get(change.verb, change.verb), change.place.resource, change.subresource
 
 
-def _shape(considered: Considered, change: Change) -> tuple[str, ...]:
+def _shape(change: Change) -> tuple[str, ...]:
     """What kind of write it is, with the fields that it changes."""
     return (*_kind(change), *sorted({".".join(path[:3]) for path in _differing(change.before, change.after)})[:5])
 
@@ -319,9 +319,9 @@ def _is_dangerous(change: Change) -> bool:
         if isinstance(before, bool) or isinstance(after, bool):
             if before is True and after is not True:
                 return True
-        elif isinstance(before, int) and isinstance(after, int) and after < before:
-            return True
-        elif path[0] in ("spec", "data") and before is not None and after is None:
+        elif (isinstance(before, int) and isinstance(after, int) and after < before) or (
+            path[0] in ("spec", "data") and before is not None and after is None
+        ):
             return True
     return False
 
@@ -374,7 +374,7 @@ def _unobserved(considered: Considered) -> Iterator[Plan]:
     """Hold the events of an object from before a state that the controller has acted on until after it."""
     acted = {(shown.place, shown.revision) for change in considered.writes for shown in change.why}
     for place, of_object in transitions(considered).items():
-        for before, missed, after in zip(of_object, of_object[1:], of_object[2:]):
+        for before, missed, after in zip(of_object, of_object[1:], of_object[2:], strict=False):
             if (place, missed.change.revision) not in acted or missed.change.is_of_controller:
                 continue
             view = {"resource": place.resource, "name": place.name, "hold": True}
@@ -479,7 +479,7 @@ def _drifts(value: Object) -> Iterator[tuple[tuple[str, ...], Any]]:
             continue
         if isinstance(at, int):
             yield path, at + 1
-        elif isinstance(at, dict) and at and path[0] in ("data",):
+        elif isinstance(at, dict) and at and path[0] == "data":
             name, text = next(iter(at.items()))
             if not isinstance(text, str) or "." in name:
                 continue
