@@ -36,6 +36,13 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "everyday"))
 os.environ["PATH"] = optional.search_path()
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int | None:
+    """Three workers for two processors: a third of the time, a test waits for a timer, a disk or another process."""
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return None if os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS") else processors + processors // 2
+
+
 @pytest.fixture(autouse=True)
 def _log_as_before() -> Iterator[None]:
     """Remove the handlers of servers that ran in this process: pytest closes what they write to after the test."""

@@ -430,6 +430,15 @@ async def test_the_stop_waits_for_the_answer_to_a_request_but_not_for_the_next_o
         connection.connection_lost(None)
 
 
+async def test_the_first_request_may_come_when_the_listeners_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a connection that was accepted before."""
+    closed = socket.socket()
+    closed.close()
+    async with hang_guard(), Server(Config(port=0)) as running, aiohttp.ClientSession() as session:
+        monkeypatch.setattr(running, "listeners", running.listeners._replace(main=closed))
+        assert (await session.get(f"{running.url}/livez")).status == 200
+
+
 async def test_a_server_that_cannot_start_leaves_no_task(monkeypatch: pytest.MonkeyPatch) -> None:
     before = asyncio.all_tasks()
 

@@ -168,6 +168,8 @@ class Seams(NamedTuple):
 SYSTEM: Final = Seams()
 WORKLOADS: Final = "noxu.workloads.constructors"
 COMMANDS: Final = "noxu.workloads.kubelet.commands"
+STAGES: Final = "noxu.workloads.stages.reading"
+METRICS: Final = "noxu.workloads.metrics_api"
 WITHOUT_CONTROLLERS: Final = Config(controllers=(), admission_plugins=DEFAULT_PLUGINS)
 """Of a control plane that only writes and reads: no controller of kube-controller-manager runs."""
 
@@ -230,8 +232,9 @@ def _built_in_resources(has_foreign: bool, disabled: frozenset[tuple[str, str]])
 
 
 def _served_resources(config: Config, store: Store, seams: Seams) -> LiveResources:
-    """The built-in kinds, and those of foreign definitions."""
+    """The built-in kinds, those of foreign definitions, and the metrics of simulated nodes."""
     served_resources = LiveResources(_built_in_resources(store.shared, config.disabled))
+    served: dict[str, Versions] = {}
     if seams.foreign:
         from noxu.registry.custom import (
             versions_of,  # imports all that knows schemas, and few servers have such definitions
@@ -240,6 +243,9 @@ def _served_resources(config: Config, store: Store, seams: Seams) -> LiveResourc
         served = {definition["metadata"]["name"]: versions_of(definition, since=0) for definition in seams.foreign}
         for versions in served.values():
             versions.keep_encoded()
+    if config.nodes is not None:
+        served |= import_module(METRICS).served()
+    if served:
         served_resources.current = ServedResources(_built_in(store.shared), served, disabled=config.disabled)
     return served_resources
 
@@ -364,6 +370,8 @@ def _commands(config: Config) -> Commands | None:
     if config.nodes is None:
         return None
     made: Commands = import_module(COMMANDS).of(config.exec)
+    for rule in import_module(STAGES).read_files(config.stages).commands if config.stages else ():
+        made.add(rule)
     return made
 
 

@@ -49,6 +49,17 @@ def new_suffix() -> str:
     return "".join(_SYSTEM.choices(_SUFFIX_ALPHABET, k=5))
 
 
+_FNV_OFFSET, _FNV_PRIME = 0x811C9DC5, 0x01000193
+
+
+def hashed(data: bytes) -> str:
+    """FNV-1 of 32 bits as the names of ReplicaSets have it: its decimal digits in the alphabet of suffixes (rand.SafeEncodeString)."""
+    code = _FNV_OFFSET
+    for byte in data:
+        code = (code * _FNV_PRIME & 0xFFFFFFFF) ^ byte
+    return "".join(_SUFFIX_ALPHABET[ord(digit) % len(_SUFFIX_ALPHABET)] for digit in str(code))
+
+
 class Identifiers(NamedTuple):
     """Where identifiers of objects come from."""
 

@@ -163,6 +163,7 @@ def session(server: Noxu, new_namespace: Callable[[], str], kubectls: list[Path]
             "TMPDIR": str(directory),
             "KUBECONFIG": "kubeconfig",
             "KUBECACHEDIR": str(kubectl / "cache"),
+            "GOGC": "off",  # it ends before that pays
         }
         _, *steps = _STEP.split(textwrap.dedent(text).replace("@ns", namespace))
         for command, result in zip(steps[::2], steps[1::2], strict=True):

@@ -20,14 +20,16 @@ import pytest
 from tests.clients.test_client_go import build
 from tests.optional import require_package
 
-PYTHON: Final = Path(__file__).with_name("programs") / "driven_kubernetes.py"
+PROGRAMS: Final = Path(__file__).with_name("programs")
 
 
 class Driven:
-    """A process of a client. It is killed when the context is left."""
+    """A process of a client, which calls itself `agent` (a pattern). It is killed when the context is left."""
 
-    def __init__(self, name: str, command: list[str | Path], environment: dict[str, str]) -> None:
-        self.name = name
+    def __init__(
+        self, name: str, command: list[str | Path], environment: dict[str, str], agent: str = "driven/*"
+    ) -> None:
+        self.name, self.agent = name, agent
         self._process = subprocess.Popen(
             command,
             env=os.environ | environment,
@@ -66,7 +68,12 @@ def client_go(kubeconfig: Path, built: Built, *, streamed: bool) -> Driven:
 
 def python(kubeconfig: Path, _: Built) -> Driven:
     require_package("kubernetes")
-    return Driven("kubernetes", [sys.executable, PYTHON, kubeconfig], {})
+    return Driven("kubernetes", [sys.executable, PROGRAMS / "driven_kubernetes.py", kubeconfig], {})
+
+
+def kopf(kubeconfig: Path) -> Driven:
+    require_package("kopf")
+    return Driven("kopf", [sys.executable, PROGRAMS / "driven_kopf.py", kubeconfig], {}, "kopf/*")
 
 
 CLIENTS: Final[dict[str, Callable[[Path, Built], Driven]]] = {
@@ -74,6 +81,7 @@ CLIENTS: Final[dict[str, Callable[[Path, Built], Driven]]] = {
     "client-go, streamed list": lambda kubeconfig, built: client_go(kubeconfig, built, streamed=True),
     "kubernetes": python,
 }
+"""Those with all commands. An operator of kopf follows, and has no others of theirs."""
 
 
 @cache
@@ -85,5 +93,6 @@ def built_in(base: Path) -> Path:
 @pytest.fixture(scope="module", params=CLIENTS)
 def client(request: pytest.FixtureRequest, server: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driven]:
     """A client of the server."""
-    with CLIENTS[request.param](server.kubeconfig, partial(built_in, tmp_path_factory.getbasetemp())) as driven:
+    start = CLIENTS | {"kopf": lambda kubeconfig, _: kopf(kubeconfig)}
+    with start[request.param](server.kubeconfig, partial(built_in, tmp_path_factory.getbasetemp())) as driven:
         yield driven

@@ -58,9 +58,10 @@ FOLLOWS: Final = {
 STREAMED: Final = "client-go, streamed list"
 CASES: Final = [
     (row, client)
-    for client in ("client-go", STREAMED, "kubernetes")
+    for client in ("client-go", STREAMED, "kubernetes", "kopf")
     for row, follow in FOLLOWS.items()
     if client != STREAMED or follow.fault.get("verbs") != ["list"]  # it lists by a watch
+    if (client, row) != ("kopf", "an expired watch")  # see test_faults_kopf.py
 ]
 
 
@@ -77,7 +78,7 @@ def test_an_informer_meets_a_fault(row: str, client: Driven, server: Noxu, new_n
     if not follow.lists:
         eventually(lambda: client("seen", namespace)["store"] == ["a 3"])  # so its watch is open
     # views are of whole collections, so they are of a client instead; so is a restart, which the test does not meet
-    where = {"user_agent": "driven/*"} if {"view", "restart"} & {*follow.fault} else {"namespace": namespace}
+    where = {"user_agent": client.agent} if {"view", "restart"} & {*follow.fault} else {"namespace": namespace}
     with server.fault(resource="configmaps", **where, **follow.fault) as fault:
         if follow.lists:
             client("follow", namespace)
@@ -93,7 +94,7 @@ def test_an_informer_meets_a_fault(row: str, client: Driven, server: Noxu, new_n
             eventually(lambda: client("seen", namespace)["store"] == ["a 6"])
     eventually(lambda: client("seen", namespace)["store"] == ["a 6"])
     assert numbers(server, namespace) == {"a": 6}
-    if follow.all:
+    if follow.all and client.name != "kopf":  # which hands on the last of those that come within 0.1 s
         eventually(lambda: _once(client("seen", namespace)["events"])[-len(CHANGES) :] == CHANGES)
     assert follow.never not in client("seen", namespace)["events"]
 

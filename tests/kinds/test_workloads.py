@@ -148,6 +148,13 @@ def test_statuses_are_validated(kind: str, before: Json, change: Json, expected:
 GENERATIONS: list[tuple[str, str, Json, str, int]] = [
     ("a spec", "Deployment", {"spec": {"replicas": 2}}, "", 2),
     ("annotations of a Deployment", "Deployment", {"metadata": {"annotations": {"a": "b"}}}, "", 2),
+    (
+        "annotations of a Deployment through the status",
+        "Deployment",
+        {"metadata": {"annotations": {"a": "b"}}},
+        "status",
+        1,
+    ),
     ("labels of a Deployment", "Deployment", {"metadata": {"labels": {"a": "b"}}}, "", 1),
     ("annotations of a ReplicaSet", "ReplicaSet", {"metadata": {"annotations": {"a": "b"}}}, "", 1),
     ("a status", "Deployment", {"status": {"replicas": 1}}, "status", 1),

@@ -19,7 +19,7 @@ case "$*" in
     "-m pip"*) PIP ;;
 esac
 """
-LINT = ["ruff format --check --quiet .", "ruff check --quiet .", "mypy", "lint-imports --no-cache"]
+LINT = ["ruff format --check --quiet .", "ruff check --quiet .", "lint-imports --no-cache"]
 QUICK = "pytest --quiet --numprocesses auto --dist worksteal --quick"
 
 
@@ -75,10 +75,10 @@ def test_a_folder_that_is_not_an_environment_is_not_removed(checkout: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "lines"),
     [
-        ([], ["pytest --quiet --numprocesses auto --dist worksteal --ignore tests/hostile --ignore tests/faults", "pytest --quiet tests/hostile tests/faults"]),
-        (["quick"], ["pytest --quiet --numprocesses auto --dist worksteal --quick"]),
-        (["quick", "-x"], ["pytest --quiet --numprocesses auto --dist worksteal --quick -x"]),
-        (["tests/api", "-x"], ["pytest tests/api -x"]),
+        ([], ["pytest --quiet --numprocesses auto --dist worksteal", "mypy"]),
+        (["quick"], ["mypy", "pytest --quiet --numprocesses auto --dist worksteal --quick"]),
+        (["quick", "-x"], ["mypy", "pytest --quiet --numprocesses auto --dist worksteal --quick -x"]),
+        (["tests/api", "-x"], ["mypy", "pytest tests/api -x"]),
     ],
     ids=["all", "quick", "quick with options", "arguments"],
 )  # fmt: skip
@@ -86,6 +86,16 @@ def test_what_it_runs(checkout: Path, arguments: list[str], lines: list[str]) ->
     ran = check(checkout, *arguments, PYTHONS="")
     assert ran.returncode == 0
     assert ran.stdout.splitlines() == [f"== {line}" for line in [*LINT, *lines]]
+
+
+@pytest.mark.parametrize(("tool", "other"), [("mypy", "pytest"), ("pytest", "mypy")])
+def test_types_and_tests_run_to_their_ends_and_fail_the_checks(checkout: Path, tool: str, other: str) -> None:
+    (checkout / ".venv-check/bin" / tool).write_text(f"#!/bin/sh\necho {tool} failed\nexit 3\n")
+    (checkout / ".venv-check/bin" / other).write_text(f"#!/bin/sh\necho {other} succeeded\n")
+    ran = check(checkout)
+    assert ran.returncode == 3
+    said = [line for line in ran.stdout.splitlines() if not line.startswith("== ")]
+    assert said == sorted([f"{tool} failed", f"{other} succeeded"], reverse=True)  # pytest, then mypy
 
 
 def further(ran: subprocess.CompletedProcess[str]) -> list[str]:

@@ -87,12 +87,22 @@ class Play:
                     self.objects.remove(kind, name_of(value))
                 return value
             case Delete(kind, value):
-                self.objects.remove(kind, name_of(value))
+                self._delete(kind, value)
                 return None
             case Bind(pod, node):
                 self.objects.put(PODS, {**pod, "spec": {**pod["spec"], "nodeName": node}})
                 return None
         return None
+
+    def _delete(self, kind: Kind, value: Object) -> None:
+        """An object with finalizers stays, and is terminating."""
+        newest = self.objects.get(kind, name_of(value))
+        if newest is None or not newest["metadata"].get("finalizers"):
+            self.objects.remove(kind, name_of(value))
+            return
+        metadata = {"deletionTimestamp": format_time(self.now), **newest["metadata"]}
+        metadata["resourceVersion"] = str(next(self._revisions))
+        self.objects.put(kind, {**newest, "metadata": metadata})
 
     # -- what was done
 
@@ -119,5 +129,5 @@ def sentence(write: Write) -> str:
 
 
 def _name(text: str) -> Name:
-    namespace, _, name = text.rpartition("/")
-    return Name(namespace, name)
+    namespace, slash, name = text.partition("/")
+    return Name(namespace, name) if slash else Name("", text)

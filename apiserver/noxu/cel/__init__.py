@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from noxu.cel.kubernetes.patches import PatchError as PatchError
     from noxu.cel.kubernetes.patches import apply_configuration as apply_configuration
     from noxu.cel.kubernetes.patches import json_patch as json_patch
+    from noxu.cel.kubernetes.patches import plain as plain
     from noxu.cel.kubernetes.schema_rules import SchemaRules as SchemaRules
     from noxu.cel.kubernetes.validation import FailedRule as FailedRule
     from noxu.cel.kubernetes.validation import RuleValidator as RuleValidator
@@ -58,6 +59,7 @@ _HOMES = {
     "apply_configuration": "kubernetes.patches",
     "compilation_error": "kubernetes.admission",
     "json_patch": "kubernetes.patches",
+    "plain": "kubernetes.patches",
     "match_condition": "kubernetes.admission",
     "object_type": "kubernetes.admission",
 }
@@ -87,6 +89,7 @@ __all__ = [
     "json_patch",
     "match_condition",
     "object_type",
+    "plain",
 ]
 
 

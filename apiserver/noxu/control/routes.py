@@ -20,6 +20,7 @@ from noxu.control import (
     snapshots,
     tenants,
     users,
+    workloads,
     write_log,
 )
 from noxu.control.arguments import cut, likely
@@ -42,6 +43,7 @@ ROUTES: Final[Sequence[ControlRoute]] = (
     *idle.ROUTES,
     *fault_routes.ROUTES,
     *programs.ROUTES,
+    *workloads.ROUTES,
     *snapshots.ROUTES,
     *backup.ROUTES,
     *past.ROUTES,

@@ -118,6 +118,12 @@ class App:
         self.filters, self._last = (*kept, *last), tuple(last)
         self._enter = [filter_.enter for filter_ in self.filters]  # a new list: requests under way go on with theirs
 
+    def enter_always(self, filter_: RequestFilter) -> None:
+        """Enter a further filter before those in `last`, from the next request on."""
+        kept = [each for each in self.filters if each not in self._last]
+        self.filters = (*kept, filter_, *self._last)
+        self._enter = [each.enter for each in self.filters]  # a new list: requests under way go on with theirs
+
     def observe(self, observer: RequestFilter, *sinks: Sink) -> None:
         """Enter a further filter when the target of a request is parsed, and call further sinks, from the next request on."""
         at = next(n for n, filter_ in enumerate(self.filters, 1) if isinstance(filter_, filters.ParseTarget))

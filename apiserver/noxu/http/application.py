@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Final
 
 from noxu.config import Config
 from noxu.control.running import Control
@@ -17,6 +19,8 @@ from noxu.http.traces import Traces
 from noxu.observability.health import checks_of
 from noxu.registry.offload import LargeRequests
 from noxu.security.audit import AuditLog
+
+SIMULATED_METRICS: Final = "noxu.http.simulated_metrics"
 
 
 def application(
@@ -60,6 +64,7 @@ def application(
         plane.tokens,
         LargeRequests(),
         plane.authorize,
+        plane.commands,
     )
     app = App(
         backend,
@@ -77,4 +82,6 @@ def application(
         control=control,
     )
     scraping.install(app, plane)
+    if config.nodes is not None:
+        import_module(SIMULATED_METRICS).install(app)  # few servers have nodes
     return app

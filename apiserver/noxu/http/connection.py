@@ -54,7 +54,7 @@ class Connection(Outgoing):
     """See the module. `closes`: no further request is read."""
 
     __slots__ = (
-        "__weakref__", "_answering", "_boundaries", "_content", "_framing", "_handle", "_head_bytes", "_head_timer", "_held",
+        "__weakref__", "_answering", "_boundaries", "_content", "_frames_at_once", "_framing", "_handle", "_head_bytes", "_head_timer", "_held",
         "_http", "_idle_since", "_idle_timer", "_is_body_full", "_is_counted", "_is_paused", "_is_plain", "_is_queue_full",
         "_is_upgraded", "_kept_target", "_pipelined", "_queue", "_receive_frames", "_tail", "_waiter", "closes", "peername",
         "task",
@@ -95,6 +95,7 @@ class Connection(Outgoing):
         self._is_upgraded = False  # the last request asks for an upgrade, or the connection is no longer HTTP
         self._tail = b""  # what has followed that request
         self._receive_frames: Callable[[bytes], None] | None = None  # of a WebSocket
+        self._frames_at_once = 0  # bytes
 
     # -- from the first byte to the last
 
@@ -249,7 +250,7 @@ class Connection(Outgoing):
         if self._is_plain and data.startswith(KNOWN_BEGINNINGS) and _is_whole(data):
             self._receive_whole(data)  # as most reads
         elif self._receive_frames is not None:
-            if len(data) > self.limits.frames:
+            if len(data) > self._frames_at_once:
                 self.force_close()  # thousands of frames at once would hold the event loop
             else:
                 self._receive_frames(data)
@@ -477,8 +478,12 @@ class Connection(Outgoing):
 
     # -- upgrades
 
-    def upgrade(self, receive: Callable[[bytes], None]) -> None:
-        """The request has been answered with 101: from now on the function gets what the client sends."""
+    def upgrade(self, receive: Callable[[bytes], None], at_once: int = 0) -> None:
+        """The request has been answered with 101: from now on the function gets what the client sends.
+
+        `at_once`: the bytes that it accepts; 0: those of a WebSocket.
+        """
+        self._frames_at_once = at_once or self.limits.frames
         self.closes, self._is_plain = True, False  # when the handler returns: it will never be HTTP again
         self._receive_frames = receive
         behind = self._take_tail()

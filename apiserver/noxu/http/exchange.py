@@ -72,6 +72,7 @@ from noxu.values import Object
 
 if TYPE_CHECKING:
     from noxu.control.faults.streams import StreamFaults
+    from noxu.workloads.kubelet.commands import Commands
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -92,6 +93,8 @@ class Backend:
     tokens: Tokens
     large_requests: LargeRequests
     authorize: Authorize = allow_everything
+    commands: Commands | None = None
+    """What commands in simulated pods answer; None: there are no nodes."""
 
 
 class InFlightLimit:

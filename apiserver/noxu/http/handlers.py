@@ -33,7 +33,7 @@ from noxu.registry.resource import APPLY_PATCHES, Resource
 from noxu.registry.stored_object import StoredObject, body_at, body_parts, is_readable, is_rendered, key_of, render
 from noxu.values import Object
 
-Handler = Callable[[Exchange], Awaitable[Answer]]
+Handler = Callable[[Exchange], Awaitable[Answer | None]]
 
 SHARED_FROM: Final = 64 * 1024  # bytes of an object from which on answers share them; copying fewer is faster
 

@@ -4,8 +4,8 @@
 (registry/core/serviceaccount/storage).
 
 Connections are log, exec, attach, portforward and proxy. Whatever a client asks for, another protocol included, it gets the
-answer of a server whose connection fails: nothing is dialled, and nothing is upgraded. Before that, admission sees every
-connection but log, which upstream treats as a read.
+answer of a server whose connection fails: nothing is dialled, and nothing is upgraded, unless there are simulated nodes
+(`simulated_pods`). Before that, admission sees every connection but log, which upstream treats as a read.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from noxu.kinds.authorization import TOKEN_REQUEST, default_token_request, valid
 from noxu.registry import scale
 from noxu.registry.bodies import decode_body
 from noxu.registry.draft import NO_OPTIONS, Action, Body, Draft, WriteRequest, Written
+from noxu.registry.offload import imported
 from noxu.registry.resource import APPLY_PATCHES
 from noxu.registry.stored_object import object_at
 from noxu.registry.subresources import connections
@@ -255,8 +256,13 @@ async def read_log(exchange: Exchange) -> Answer:
         integer(query, "tailLines"),
         integer(query, "limitBytes"),
     )
-    await connections.log(_place(exchange), exchange.info.name, options)
-    return Answer(b"", 200, "text/plain")
+    pod = await connections.log(_place(exchange), exchange.info.name, options)
+    if pod is None:
+        return Answer(b"", 200, "text/plain")
+    if exchange.backend.commands is None:
+        raise connections.no_kubelet()
+    simulated = await imported(_SIMULATED)  # few servers have nodes
+    return Answer(simulated.log(pod, options, previous=boolean(query, "previous")), 200, "text/plain")
 
 
 def _time(text: str) -> str | None:
@@ -321,18 +327,21 @@ def _require_create(exchange: Exchange) -> None:
         raise refusal(asked, decision, exchange.request.raw_path)
 
 
-async def stream(exchange: Exchange) -> Answer:
-    """exec and attach."""
-    container = (await _admitted(exchange)).get("container", "")
+async def stream(exchange: Exchange) -> Answer | None:
+    """exec and attach, and portforward. None: it has been answered, and the connection has another protocol."""
+    options = await _admitted(exchange)
     _require_create(exchange)
-    await connections.stream(_place(exchange), exchange.info.name, container, upgrade=is_upgrade(exchange))
+    is_forward = exchange.info.subresource == "portforward"
+    container = None if is_forward else options.get("container", "")
+    pod = await connections.stream(_place(exchange), exchange.info.name, container)
+    if exchange.backend.commands is None or not is_upgrade(exchange):
+        raise connections.no_kubelet(upgrade=is_upgrade(exchange))
+    simulated = await imported(_SIMULATED)
+    answered: Answer | None = await simulated.stream(exchange, pod, options, exchange.backend.commands)
+    return answered
 
 
-async def forward(exchange: Exchange) -> Answer:
-    """portforward."""
-    await _admitted(exchange)
-    _require_create(exchange)
-    await connections.stream(_place(exchange), exchange.info.name, None, upgrade=is_upgrade(exchange))
+_SIMULATED: Final = "noxu.http.simulated_pods"
 
 
 async def proxy(exchange: Exchange) -> Answer:
@@ -347,10 +356,10 @@ _PROXIES: Final[dict[str, Callable[[Place, str], Awaitable[None]]]] = {
     "services": connections.proxy_service,
     "nodes": connections.proxy_node,
 }
-CONNECTIONS: Final[dict[str, Callable[[Exchange], Awaitable[Answer]]]] = {
+CONNECTIONS: Final[dict[str, Callable[[Exchange], Awaitable[Answer | None]]]] = {
     "exec": stream,
     "attach": stream,
-    "portforward": forward,
+    "portforward": stream,
     "proxy": proxy,
 }
 """By subresource."""

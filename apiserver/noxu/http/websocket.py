@@ -55,7 +55,19 @@ def is_upgrade(request: Received) -> bool:
 
 
 def refusal(request: Received) -> Answer | None:
-    """The answer that refuses a WebSocket; None if it is accepted."""
+    """The answer that refuses the WebSocket of a watch; None if it is accepted."""
+    if (malformed := malformed_handshake(request)) is not None:
+        return malformed
+    origin = request.headers.get("Origin", "")
+    if "://" not in origin and not origin.startswith("/"):
+        return _refused(403)
+    if len(tuple(islice(offered(request), 2))) > 1:
+        return _refused(400)
+    return None
+
+
+def malformed_handshake(request: Received) -> Answer | None:
+    """The answer to a request that is no handshake; None if it is one."""
     headers = request.headers
     if request.method != "GET":
         return _refused(405, "bad method")
@@ -63,21 +75,17 @@ def refusal(request: Received) -> Answer | None:
         return _refused(400, "mismatch challenge/response")
     if headers.get("Sec-WebSocket-Version") != VERSION:
         return _refused(400, "missing or bad WebSocket Version", ("Sec-WebSocket-Version", VERSION))
-    if "://" not in headers.get("Origin", "") and not headers.get("Origin", "").startswith("/"):
-        return _refused(403)
-    if len(_protocols(request)) > 1:
-        return _refused(400)
     return None
 
 
-def accept(request: Received) -> CIMultiDict[str]:
-    """The headers of the answer 101. The caller has checked `refusal`."""
+def accept(request: Received, protocol: str | None = None) -> CIMultiDict[str]:
+    """The headers of the answer 101. The caller has checked `refusal`. `protocol` None: the one that the client offers."""
     key = request.headers["Sec-WebSocket-Key"].encode()
     digest = hashlib.sha1(key + WS_KEY, usedforsecurity=False).digest()
     headers = CIMultiDict({"Upgrade": "websocket", "Connection": "upgrade"})
     headers["Sec-WebSocket-Accept"] = base64.b64encode(digest).decode()
-    for protocol in filter(None, _protocols(request)):
-        headers["Sec-WebSocket-Protocol"] = protocol
+    for name in filter(None, islice(offered(request), 2) if protocol is None else (protocol,)):
+        headers["Sec-WebSocket-Protocol"] = name
     return headers
 
 
@@ -88,12 +96,10 @@ def _is_key(text: str) -> bool:
         return False
 
 
-def _protocols(request: Received) -> tuple[str, ...]:
-    """Those that a client offers, without the one that carries its token; two of them if there are more."""
-    if not request.headers.get("Sec-WebSocket-Protocol", "").strip():
-        return ()
-    names = (name for name in subprotocols(request.headers) if not name.startswith(PROTOCOL_PREFIX))
-    return tuple(islice(names, 2))
+def offered(request: Received) -> Iterator[str]:
+    """The protocols that a client offers, without the one that carries its token."""
+    if request.headers.get("Sec-WebSocket-Protocol", "").strip():
+        yield from (name for name in subprotocols(request.headers) if not name.startswith(PROTOCOL_PREFIX))
 
 
 def _refused(code: int, text: str = "", *headers: tuple[str, str]) -> Answer:
@@ -194,7 +200,7 @@ def _check_close(payload: bytes) -> None:
     _check_text(payload[2:])
 
 
-def _header(opcode: int, size: int) -> bytes:
+def frame_header(opcode: int, size: int) -> bytes:
     """The header of a whole message from the server, which is not masked."""
     first = 0x80 | opcode
     if size < 126:
@@ -254,7 +260,7 @@ class WebSocket:
 
     def _send(self, opcode: int, payload: bytes) -> None:
         if not self._connection.is_lost and (opcode == WSMsgType.CLOSE or not self._has_closed):
-            self._connection.write_pieces((_header(opcode, len(payload)), payload))
+            self._connection.write_pieces((frame_header(opcode, len(payload)), payload))
 
 
 class WebSocketPipe:
@@ -264,7 +270,7 @@ class WebSocketPipe:
         self._connection = connection
 
     def framed(self, events: Sequence[bytes]) -> Sequence[bytes]:
-        return [piece for event in events for piece in (_header(WSMsgType.TEXT, len(event)), event)]
+        return [piece for event in events for piece in (frame_header(WSMsgType.TEXT, len(event)), event)]
 
     def write(self, pieces: Sequence[bytes]) -> int:
         return self._connection.write_pieces(pieces)

@@ -309,7 +309,10 @@ def prepare(kind: Kind, new: Object, old: Object | None, context: Context = Cont
     generation = kind.first_generation
     if old is not None:
         generation = old["metadata"].get("generation", 0)
-        generation += any(not equal(nested_field(new, path), nested_field(old, path)) for path in kind.generation)
+        counts = context.subresource != "status"  # even of a kind that counts annotations, which a status may change
+        generation += counts and any(
+            not equal(nested_field(new, path), nested_field(old, path)) for path in kind.generation
+        )
     _put(metadata, "generation", generation or None)  # a zero is not written
 
 

@@ -6,6 +6,8 @@ The grammar and the texts are those of github.com/robfig/cron/v3 (ParseStandard)
     macro     = "@yearly" | "@annually" | "@monthly" | "@weekly" | "@daily" | "@midnight" | "@hourly" | "@every " duration
     field     = range { "," range }
     range     = ( "*" | "?" | value [ "-" value ] ) [ "/" step ]
+
+When a schedule is due next is in noxu.workloads.due_times.
 """
 
 from __future__ import annotations
@@ -17,7 +19,15 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from noxu.go.text import parse_int
 from noxu.go.time import parse_duration
 
-_MACROS: Final = frozenset({"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"})
+_MACROS: Final = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
 _EVERY: Final = "@every "
 _FIELDS: Final = 5
 _is_zone_part: Final = re.compile(r"[A-Za-z.\-_0-9+]{1,14}").fullmatch
@@ -40,16 +50,37 @@ _BOUNDS: Final = (
 )
 
 
+class Schedule(NamedTuple):
+    """The values of each field at which it is due.
+
+    `every`: nanoseconds between two times, for `@every`; then the fields are empty. `zone`: "" if the text names none.
+    `is_any_day`: the day of the month or that of the week is not restricted, so that a day has to be in both sets; if both
+    are, one is enough.
+    """
+
+    minutes: frozenset[int] = frozenset()
+    hours: frozenset[int] = frozenset()
+    days: frozenset[int] = frozenset()
+    months: frozenset[int] = frozenset()
+    weekdays: frozenset[int] = frozenset()
+    """0 is Sunday."""
+    is_any_day: bool = False
+    every: int = 0
+    zone: str = ""
+
+
 def schedule_error(text: str) -> str:
     """The error of a schedule, "" if it has none."""
     try:
-        _parse(text)
+        parse_schedule(text)
     except ValueError as error:
         return str(error)
     return ""
 
 
-def _parse(text: str) -> None:
+def parse_schedule(text: str) -> Schedule:
+    """Raises ValueError."""
+    zone = ""
     if text.startswith(("TZ=", "CRON_TZ=")):
         prefix, space, rest = text.partition(" ")
         zone = prefix.partition("=")[2]
@@ -57,32 +88,48 @@ def _parse(text: str) -> None:
         if why or not space:
             raise ValueError(f"provided bad location {zone}: {why}")
         text = rest.strip()
-    if text.startswith("@"):
-        _parse_macro(text)
-        return
-    fields = text.split()
+    if text.startswith("@") and text not in _MACROS:
+        return Schedule(every=_every(text), zone=zone)
+    fields = _MACROS.get(text, text).split()
     if len(fields) != _FIELDS:
         raise ValueError(f"expected exactly {_FIELDS} fields, found {len(fields)}: [{' '.join(fields)}]")
-    for field, bounds in zip(fields, _BOUNDS, strict=True):
-        for expression in filter(None, field.split(",")):
-            _parse_range(expression, bounds)
+    minutes, hours, days, months, weekdays = map(_parse_field, fields, _BOUNDS)
+    return Schedule(
+        minutes.values,
+        hours.values,
+        days.values,
+        months.values,
+        weekdays.values,
+        days.is_any or weekdays.is_any,
+        zone=zone,
+    )
 
 
-def _parse_macro(text: str) -> None:
-    if text in _MACROS:
-        return
+def _every(text: str) -> int:
     if not text.startswith(_EVERY):
         raise ValueError(f"unrecognized descriptor: {text}")
     try:
-        parse_duration(text.removeprefix(_EVERY))
+        return parse_duration(text.removeprefix(_EVERY))
     except ValueError as error:
         raise ValueError(f"failed to parse duration {text}: {error}") from None
 
 
-def _parse_range(expression: str, bounds: _Bounds) -> None:
+class _Field(NamedTuple):
+    values: frozenset[int]
+    is_any: bool
+    """It contains `*` or `?`."""
+
+
+def _parse_field(field: str, bounds: _Bounds) -> _Field:
+    ranges = [_parse_range(expression, bounds) for expression in filter(None, field.split(","))]
+    return _Field(frozenset().union(*(found.values for found in ranges)), any(found.is_any for found in ranges))
+
+
+def _parse_range(expression: str, bounds: _Bounds) -> _Field:
     limits, *steps = expression.split("/")
     first, *rest = limits.split("-")
-    if first in ("*", "?"):
+    is_any = first in ("*", "?")
+    if is_any:
         start, end = bounds.lowest, bounds.highest
     else:
         start = end = _value(first, bounds.names)
@@ -104,6 +151,7 @@ def _parse_range(expression: str, bounds: _Bounds) -> None:
         raise ValueError(f"beginning of range ({start}) beyond end of range ({end}): {expression}")
     if step == 0:
         raise ValueError(f"step of range should be a positive number: {expression}")
+    return _Field(frozenset(range(start, end + 1, step)), is_any and step == 1)
 
 
 def _value(text: str, names: dict[str, int]) -> int:

@@ -336,12 +336,15 @@ class Server:
         self.url = f"{scheme}://{configured.authority(self.config, self.listeners, address)}"
         self.sinks, audit_log = await self._sinks(), await self._audit_log()
         advertised = configured.authority(self.config, self.listeners, self.config.advertise_address or address)
-        make = partial(self._application, scheme, advertised, self.sinks, audit_log)
+        on_loopback = self.listeners.on_loopback  # not with the first request: a closed listener has no address
+        make = partial(self._application, scheme, advertised, on_loopback, self.sinks, audit_log)
         self._http = HttpServer(make, self.clients, own_process=self.own_process)
         servers = await self._listen(self._http)
         self._closing.push_async_callback(self._stop, servers)
 
-    def _application(self, scheme: str, authority: str, sinks: list[Sink], audit_log: AuditLog | None) -> App:
+    def _application(
+        self, scheme: str, authority: str, on_loopback: bool, sinks: list[Sink], audit_log: AuditLog | None
+    ) -> App:
         from noxu.http.application import application  # with the first request
 
         app = application(
@@ -352,7 +355,7 @@ class Server:
             authority=authority,
             own_version=own_version,
             is_stopping=lambda: self.is_stopping,
-            on_loopback=self.listeners.on_loopback,
+            on_loopback=on_loopback,
             sinks=sinks,
             audit_log=audit_log,
             observer=self.observer,

@@ -51,6 +51,7 @@ from noxu.testing.tenants import TenantCalls
 from noxu.testing.users import TestUser
 from noxu.testing.verbs import Verbs, selectors
 from noxu.testing.waiting import time_of
+from noxu.testing.workloads import WorkloadCalls
 from noxu.testing.write_log import WriteLog
 from noxu.values import Object
 
@@ -82,6 +83,7 @@ class Noxu(
     TenantCalls,
     TimeCalls,
     Verbs,
+    WorkloadCalls,
     WriteLog,
 ):
     """A running server. `url` is its address, `kubeconfig` a file for clients, `users` those it was made with.

@@ -3,24 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any, Final
 
 from noxu.config import Config
 from noxu.controllers.controller import ControllerParts, Reconciler
 from noxu.controllers.manager import enabled
+from noxu.workloads.cron_jobs import CronJobController
+from noxu.workloads.daemon_sets.daemon_sets import DaemonSets
+from noxu.workloads.deployment.deployments import Deployments
+from noxu.workloads.disruption import DisruptionController
+from noxu.workloads.endpoint_slices import EndpointSliceController
+from noxu.workloads.endpoints import EndpointsController
 from noxu.workloads.engine import WorkloadController
 from noxu.workloads.informer import Informer
+from noxu.workloads.job.jobs import JobController
+from noxu.workloads.kubelet.heartbeats import NodeHeartbeats
 from noxu.workloads.kubelet.kubelet import Kubelet
+from noxu.workloads.mirrored_slices import EndpointSliceMirroringController
+from noxu.workloads.node_lifecycle import NodeLifecycleController
 from noxu.workloads.nodes import NodeRegistration
+from noxu.workloads.pod_garbage import PodGarbageCollector
 from noxu.workloads.replica_sets import ReplicaSets, ReplicationControllers
+from noxu.workloads.scheduler.scheduling import Scheduler
+from noxu.workloads.stateful_sets.stateful_sets import StatefulSets
+from noxu.workloads.taint_eviction import TaintEvictionController
+from noxu.workloads.ttl_after_finished import TtlAfterFinishedController
+from noxu.workloads.volumes.provisioner import SimulatedProvisioner, StandardStorageClass
+from noxu.workloads.volumes.volume_binder import VolumeBinder
 
-SIMULATED: Final[Sequence[type[WorkloadController]]] = (NodeRegistration, Kubelet)
+SIMULATED: Final[Sequence[type[WorkloadController]]] = (
+    NodeRegistration,
+    NodeHeartbeats,
+    Kubelet,
+    Scheduler,
+    SimulatedProvisioner,
+    StandardStorageClass,
+)
 """What no list of controllers disables: in a cluster these are not part of kube-controller-manager."""
 CONTROLLERS: Final[Sequence[type[WorkloadController]]] = (
+    CronJobController,
+    DaemonSets,
+    Deployments,
+    DisruptionController,
+    EndpointsController,
+    EndpointSliceController,
+    EndpointSliceMirroringController,
+    JobController,
+    NodeLifecycleController,
+    PodGarbageCollector,
     ReplicaSets,
     ReplicationControllers,
+    StatefulSets,
+    TaintEvictionController,
+    TtlAfterFinishedController,
+    VolumeBinder,
 )
 """Those of kube-controller-manager, in the order of their names."""
+READING: Final = "noxu.workloads.stages.reading"
+STAGES: Final = "noxu.workloads.stages.controller"
 MAKERS: Final[dict[str, type[WorkloadController]]] = {made.name: made for made in CONTROLLERS}
 
 
@@ -29,4 +70,18 @@ def make(config: Config, items: Sequence[str], parts: ControllerParts) -> list[R
     chosen = [MAKERS[item.name] for item in enabled(items, of_workloads=True) if item.name in MAKERS]
     made_of = [*SIMULATED, *chosen]
     informer = Informer(parts, list(dict.fromkeys(kind for made in made_of for kind in made.follows())))
-    return [informer, *(made(parts, informer, config) for made in made_of)]
+    controllers = [made(parts, informer, config) for made in made_of]
+    return [informer, *controllers, *_of_stages(config, parts, controllers)]
+
+
+def _of_stages(
+    config: Config, parts: ControllerParts, controllers: Sequence[WorkloadController]
+) -> list[Reconciler[Any]]:
+    """What runs the stages of files. Raises StartError."""
+    if not config.stages:
+        return []
+    stages = import_module(READING).read_files(config.stages)  # few servers have them
+    kubelet = next(each for each in controllers if isinstance(each, Kubelet))
+    kubelet.obey(of_pods=stages.of_pods, only=stages.replace_pods)
+    made: Reconciler[Any] = import_module(STAGES).StageController(parts, kubelet, stages)
+    return [made]

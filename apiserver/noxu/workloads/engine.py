@@ -121,14 +121,15 @@ class WorkloadController(Reconciler[Name]):
         try:
             while True:
                 writes = next(steps) if results is None else steps.send(results)
-                results = await self._carry_out(writes)
+                results = await self.carry_out(writes)
         except StopIteration as end:
             again_after: float | None = end.value
             return again_after
         finally:
             steps.close()
 
-    async def _carry_out(self, writes: Sequence[Write]) -> Sequence[Result]:
+    async def carry_out(self, writes: Sequence[Write]) -> Sequence[Result]:
+        """Do what is wanted, at the same time; an ApiError is a result."""
         if len(writes) == 1:
             return [await self._result(writes[0])]
         return await asyncio.gather(*map(self._result, writes))

@@ -53,9 +53,11 @@ class Recorder:
     def record(self, event: Event, now: datetime) -> tuple[Literal["create", "replace"], Object] | None:
         """What to write; None: nothing, because there are too many about this object."""
         seconds, reference = now.timestamp(), _reference(event.about)
+        if event.field:
+            reference["fieldPath"] = event.field
         if not self._may_write((reference["uid"], event.host), seconds):
             return None
-        group = (reference["uid"], event.host, event.type, event.reason)
+        group = (reference["uid"], event.field, event.host, event.type, event.reason)
         is_combined = self._is_combined(group, event.message, seconds)
         message = (f"{_COMBINED}{event.message}" if is_combined else event.message)[:MAX_MESSAGE]
         key = (*group, _COMBINED if is_combined else message)

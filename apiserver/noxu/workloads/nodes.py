@@ -12,7 +12,7 @@ persons stay as they are.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -23,8 +23,11 @@ from noxu.values import Object
 from noxu.workloads.engine import WorkloadController
 from noxu.workloads.informer import Informer
 from noxu.workloads.objects import NODES, Objects
+from noxu.workloads.pods import SIMULATE
 from noxu.workloads.writes import NORMAL, Create, Event, Name, Steps, Update, stored, with_status
 
+LOST: Final = "node-lost"
+"""The value of its annotation `noxu.dev/simulate`."""
 CAPACITY: Final = {"cpu": "32", "ephemeral-storage": "256Gi", "memory": "64Gi", "pods": "110"}
 MACHINES: Final = ipaddress.ip_network("172.18.0.0/16")
 PODS: Final = ipaddress.ip_network("10.244.0.0/16")
@@ -60,7 +63,6 @@ def node(name: str, number: int) -> Object:
 
 
 def node_status(name: str, number: int, now: datetime) -> Object:
-    time = format_time(now)
     return {
         "addresses": [
             {"type": "InternalIP", "address": str(MACHINES[number])},
@@ -68,17 +70,7 @@ def node_status(name: str, number: int, now: datetime) -> Object:
         ],
         "allocatable": dict(CAPACITY),
         "capacity": dict(CAPACITY),
-        "conditions": [
-            {
-                "type": kind,
-                "status": status,
-                "lastHeartbeatTime": time,
-                "lastTransitionTime": time,
-                "reason": reason,
-                "message": message,
-            }
-            for kind, status, reason, message in CONDITIONS
-        ],
+        "conditions": healthy_conditions(now),
         "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
         "nodeInfo": {
             "architecture": "amd64",
@@ -93,6 +85,24 @@ def node_status(name: str, number: int, now: datetime) -> Object:
             "systemUUID": "",
         },
     }
+
+
+def healthy_conditions(now: datetime, before: Sequence[Object] = ()) -> list[Object]:
+    """Those of a healthy node. `before` are its conditions until now: others than these stay."""
+    time = format_time(now)
+    earlier = {each["type"]: each for each in before}
+    result = []
+    for kind, status, reason, message in CONDITIONS:
+        old = earlier.pop(kind, {"status": ""})
+        since = old["lastTransitionTime"] if old["status"] == status else time
+        told = {"type": kind, "status": status, "lastHeartbeatTime": time, "lastTransitionTime": since}
+        result.append({**told, "reason": reason, "message": message})
+    return [*result, *earlier.values()]
+
+
+def is_lost(node: Object) -> bool:
+    """Whether nothing is heard of a node, and nothing happens on it: its annotation says so."""
+    return (node["metadata"].get("annotations") or {}).get(SIMULATE) == LOST
 
 
 def pod_network(number: int) -> ipaddress.IPv4Network:

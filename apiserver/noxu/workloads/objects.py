@@ -5,10 +5,11 @@ All objects are shared: what reads them never changes them in place. `noxu.value
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
 
 from noxu.values import Object
+from noxu.workloads.label_index import LabelIndex
 from noxu.workloads.writes import Kind, Name
 
 EVENTS: Final[Kind] = ("", "events")
@@ -41,6 +42,10 @@ def name_of(value: Object) -> Name:
     return Name(metadata.get("namespace", ""), metadata["name"])
 
 
+def labels_of(value: Object | None) -> Mapping[str, str]:
+    return (value or _EMPTY).get("metadata", _EMPTY).get("labels") or _EMPTY
+
+
 def controller_of(value: Object) -> Object | None:
     """The owner reference of the controller of an object (metav1.GetControllerOf)."""
     for owner in value["metadata"].get("ownerReferences") or ():
@@ -58,6 +63,7 @@ class Objects:
         self._controlled: dict[Kind, dict[str, dict[Name, Object]]] = {}  # by the uid of their controller
         self._orphans: dict[Kind, dict[str, dict[Name, Object]]] = {}  # those without a controller, by namespace
         self._on_nodes: dict[str, dict[Name, Object]] = {}  # pods by node
+        self._labels = LabelIndex()  # of pods
         for kind, value in objects:
             self.put(kind, value)
 
@@ -75,6 +81,10 @@ class Objects:
         """Those of a namespace; "": those that are cluster-scoped."""
         return list(self._kinds.get(kind, _NOTHING).get(namespace, _EMPTY).values())
 
+    def count(self, kind: Kind) -> int:
+        """The number of those of all namespaces."""
+        return sum(map(len, self._kinds.get(kind, _NOTHING).values()))
+
     def controlled_by(self, kind: Kind, uid: str) -> list[Object]:
         """Those whose controller has this uid."""
         return list(self._controlled.get(kind, {}).get(uid, {}).values())
@@ -86,6 +96,17 @@ class Objects:
     def on_node(self, node: str) -> list[Object]:
         """The pods that are bound to a node."""
         return list(self._on_nodes.get(node, {}).values())
+
+    def pods_with(self, namespace: str, labels: Mapping[str, str]) -> list[Object]:
+        """The pods of a namespace that have all these labels; all pods if there are none."""
+        if not labels:
+            return self.within(PODS, namespace)
+        pods = self._kinds.get(PODS, _NOTHING).get(namespace, _EMPTY)
+        return [
+            pod
+            for name in self._labels.names(namespace, labels)
+            if labels.items() <= (pod := pods[name.name])["metadata"]["labels"].items()
+        ]
 
     # -- following
 
@@ -103,6 +124,8 @@ class Objects:
             self._orphans.setdefault(kind, {}).setdefault(name.namespace, {})[name] = value
         if kind == PODS and (node := value["spec"].get("nodeName")):
             self._on_nodes.setdefault(node, {})[name] = value
+        if kind == PODS:
+            self._labels.put(name, labels_of(old), labels_of(value))
         return old
 
     def remove(self, kind: Kind, name: Name) -> Object | None:
@@ -111,12 +134,14 @@ class Objects:
         old = namespaces.get(name.namespace, {}).pop(name.name, None)
         if old is not None:
             self._unindex(kind, name, old)
+            if kind == PODS:
+                self._labels.put(name, labels_of(old), {})
             if not namespaces[name.namespace]:
                 del namespaces[name.namespace]
         return old
 
     def clear(self) -> None:
-        for index in (self._kinds, self._controlled, self._orphans, self._on_nodes):
+        for index in (self._kinds, self._controlled, self._orphans, self._on_nodes, self._labels):
             index.clear()
 
     def _unindex(self, kind: Kind, name: Name, old: Object) -> None:
@@ -128,7 +153,7 @@ class Objects:
             _drop(self._on_nodes, node, name)
 
 
-_EMPTY: Final[dict[str, Object]] = {}  # never changed
+_EMPTY: Final[dict[str, Any]] = {}  # never changed
 _NOTHING: Final[dict[str, dict[str, Object]]] = {}
 
 

@@ -11,6 +11,8 @@ from noxu.values import Object, copy
 from noxu.workloads.ownership import owner_reference
 
 FINISHED: Final = ("Succeeded", "Failed")
+SIMULATE: Final = "noxu.dev/simulate"
+"""The annotation that says what a simulated pod or node does, see kubelet/behaviours.py."""
 
 
 def phase(pod: Object) -> str:
@@ -85,6 +87,21 @@ def with_condition(conditions: Iterable[Object] | None, new: Object, now: dateti
 
 def without_condition(conditions: Iterable[Object] | None, kind: str) -> list[Object]:
     return [found for found in conditions or () if found.get("type") != kind]
+
+
+def looked_at(pod: Object) -> tuple[object, ...]:
+    """What of a pod changes anything for what controls it: other changes concern no controller."""
+    metadata = pod["metadata"]
+    ready = condition(pod, "Ready") or {}
+    return (
+        metadata["uid"],
+        metadata.get("labels"),
+        metadata.get("ownerReferences"),
+        is_terminating(pod),
+        phase(pod),
+        ready.get("status"),
+        ready.get("lastTransitionTime"),
+    )
 
 
 MAX_PREFIX: Final = 63 - 5

@@ -7,7 +7,7 @@ place. A ReplicationController is as an older version of a ReplicaSet, whose sel
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import ClassVar, Final
 
@@ -17,30 +17,24 @@ from noxu.values import Object
 from noxu.workloads.engine import WorkloadController
 from noxu.workloads.objects import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, Objects, controller_of, name_of
 from noxu.workloads.ownership import claimed, selects
+from noxu.workloads.pod_control import Managing, create_pods, delete_pods
 from noxu.workloads.pod_ranks import pods_to_delete
 from noxu.workloads.pods import (
     FINISHED,
     available_after,
-    condition,
     is_active,
     is_ready,
     is_terminating,
+    looked_at,
     phase,
     pod_from_template,
     without_condition,
 )
 from noxu.workloads.writes import (
-    NORMAL,
-    WARNING,
-    Create,
-    Delete,
-    Event,
     Kind,
     Name,
-    Result,
     Steps,
     Update,
-    Write,
     stored,
     with_status,
 )
@@ -48,9 +42,6 @@ from noxu.workloads.writes import (
 BURST: Final = 500
 """The pods that are created or deleted before the next look at what there is."""
 REPLICA_FAILURE: Final = "ReplicaFailure"
-
-Managing = Generator[Sequence[Write], Sequence[Result], ApiError | None]
-"""Steps that give why they failed."""
 
 
 class ReplicaSets(WorkloadController):
@@ -71,7 +62,7 @@ class ReplicaSets(WorkloadController):
         if kind == self.kind:
             yield name_of(new or old or {})
             return
-        before, after = old and _seen(old), new and _seen(new)
+        before, after = old and looked_at(old), new and looked_at(new)
         if before == after:
             return
         pod = new or old or {}
@@ -132,47 +123,13 @@ def pods_that_may_belong(objects: Objects, owner: Object) -> list[Object]:
 def _manage(objects: Objects, kind: Kind, replica_set: Object, pods: Sequence[Object], now: datetime) -> Managing:
     missing = _replicas(replica_set) - len(pods)
     if missing > 0:
-        return (yield from _create(replica_set, min(missing, BURST)))
+        template = replica_set["spec"]["template"]
+        new = [pod_from_template(template, replica_set) for _ in range(min(missing, BURST))]
+        return (yield from create_pods(replica_set, new))
     if missing < 0:
         surplus = pods_to_delete(pods, _related_pods(objects, kind, replica_set), min(-missing, BURST), now)
-        return (yield from _delete(replica_set, surplus))
+        return (yield from delete_pods(replica_set, surplus))
     return None
-
-
-def _create(replica_set: Object, number: int) -> Managing:
-    """Upstream's slow start: a namespace with a small quota is not asked for a thousand pods, and has few Events."""
-    batch, events = 1, []
-    failure: ApiError | None = None
-    while number > 0 and failure is None:
-        batch = min(batch, number)
-        template = replica_set["spec"]["template"]
-        results = yield [Create(PODS, pod_from_template(template, replica_set)) for _ in range(batch)]
-        failure = next((result for result in results if isinstance(result, ApiError)), None)
-        for result in results:
-            if isinstance(result, dict):
-                message = f"Created pod: {result['metadata']['name']}"
-                events.append(Event(replica_set, NORMAL, "SuccessfulCreate", message))
-            elif isinstance(result, ApiError) and not _namespace_ends(result):
-                events.append(Event(replica_set, WARNING, "FailedCreate", f"Error creating: {result}"))
-        number -= batch
-        batch *= 2
-    yield events
-    return None if failure is None or _namespace_ends(failure) else failure
-
-
-def _delete(replica_set: Object, pods: Sequence[Object]) -> Managing:
-    results = yield [Delete(PODS, pod) for pod in pods]
-    events, failure = [], None
-    for pod, result in zip(pods, results, strict=True):
-        if isinstance(result, ApiError) and result.reason == "NotFound":
-            continue
-        if isinstance(result, ApiError):
-            failure = failure or result
-            events.append(Event(replica_set, WARNING, "FailedDelete", f"Error deleting: {result}"))
-        else:
-            events.append(Event(replica_set, NORMAL, "SuccessfulDelete", f"Deleted pod: {pod['metadata']['name']}"))
-    yield events
-    return failure
 
 
 def _related_pods(objects: Objects, kind: Kind, replica_set: Object) -> list[Object]:
@@ -186,28 +143,8 @@ def _replicas(replica_set: Object) -> int:
     return int(replica_set["spec"].get("replicas", 1))
 
 
-def _namespace_ends(error: ApiError) -> bool:
-    """No pod can be created any more, which is no failure."""
-    return any(cause.get("reason") == "NamespaceTerminating" for cause in error.causes)
-
-
 def _is_ending(pod: Object) -> bool:
     return is_terminating(pod) and phase(pod) not in FINISHED
-
-
-def _seen(pod: Object) -> tuple[object, ...]:
-    """What of a pod changes anything for its ReplicaSet."""
-    metadata = pod["metadata"]
-    ready = condition(pod, "Ready") or {}
-    return (
-        metadata["uid"],
-        metadata.get("labels"),
-        metadata.get("ownerReferences"),
-        is_terminating(pod),
-        phase(pod),
-        ready.get("status"),
-        ready.get("lastTransitionTime"),
-    )
 
 
 def _distinct(*owners: Object | None) -> Iterable[Object]:

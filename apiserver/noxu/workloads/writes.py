@@ -75,7 +75,7 @@ class Bind(NamedTuple):
 class Event(NamedTuple):
     """An Event about an object. Repeated ones are counted, as client-go's recorder does. It never fails.
 
-    `host`: the node of the kubelet that records it.
+    `host`: the node of the kubelet that records it. `field`: the path of the part of the object that it is about.
     """
 
     about: Object
@@ -83,6 +83,7 @@ class Event(NamedTuple):
     reason: str
     message: str
     host: str = ""
+    field: str = ""
 
 
 Write: TypeAlias = Create | Update | Delete | Bind | Event
@@ -105,6 +106,13 @@ def done(results: Sequence[Result]) -> None:
     """Raises the first ApiError among results: the key is reconciled again."""
     for result in results:
         stored(result)
+
+
+def is_namespace_ending(result: Result) -> bool:
+    """Whether a write was refused because its namespace is being deleted: it need not be tried again."""
+    return isinstance(result, ApiError) and any(
+        cause.get("reason") == "NamespaceTerminating" for cause in result.causes
+    )
 
 
 def with_status(value: Object, status: Object) -> Object:

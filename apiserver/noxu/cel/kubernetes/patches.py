@@ -98,6 +98,18 @@ _EQUALS_NOTHING: Final = object()
 """In upstream's patches a test for null always fails, even if the value is null."""
 
 
+def plain(value: Value) -> Json:
+    """A value as JSON, in which large integers are texts. Raises PatchError."""
+
+    def write() -> Json:
+        try:
+            return _patch_value(value)
+        except _NotJson as error:
+            raise PatchError(str(error)) from None
+
+    return _written(write, None).value
+
+
 def apply_configuration(value: ObjectValue, cpu_budget: CpuBudget | None = None) -> WrittenPatch:
     """An apply configuration as JSON, with `GoValue`s for values that have no JSON.
 

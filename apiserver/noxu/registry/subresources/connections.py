@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple, NoReturn
+from typing import Final, NamedTuple
 
 from noxu.api import errors, field
 from noxu.api.errors import ApiError, Qualified
@@ -26,8 +26,10 @@ _SCHEMES: Final = ("", "http", "https")
 _CONTAINERS: Final = ("containers", "initContainers", "ephemeralContainers")
 
 
-def no_kubelet() -> ApiError:
-    """What a connection to a kubelet ends with."""
+def no_kubelet(*, upgrade: bool = True) -> ApiError:
+    """What a connection to a kubelet ends with. `upgrade`: the client asks for another protocol, or need not."""
+    if not upgrade:  # kubelets have no streams without one
+        return errors.bad_request("Upgrade request required")
     return errors.internal_error(f"error dialing backend: {NO_KUBELET}")
 
 
@@ -73,17 +75,17 @@ class Place(NamedTuple):
 # -- Pods -------------------------------------------------------------------------------------------------------------
 
 
-async def log(place: Place, name: str, options: LogOptions) -> None:
-    """Return if the log is empty, because the Pod is on no node. Raises ApiError."""
+async def log(place: Place, name: str, options: LogOptions) -> Object | None:
+    """The Pod whose log a kubelet has; None: the log is empty, because the Pod is on no node. Raises ApiError."""
     problems = list(_log_errors(options))
     if problems:
         raise errors.invalid(Qualified("", "PodLogOptions"), name, problems)
     pod = await place.get("pods", name)
     _check_container(pod, options.container)
     if not _node_of(pod):
-        return
-    await _check_node(place, _node_of(pod))
-    raise no_kubelet()
+        return None
+    await _check_node(place, _node_of(pod))  # the kubelet would be dialled: http has what follows
+    return pod
 
 
 def _log_errors(options: LogOptions) -> Iterator[FieldError]:
@@ -98,15 +100,15 @@ def _log_errors(options: LogOptions) -> Iterator[FieldError]:
         yield field.invalid("sinceSeconds", options.since_seconds, "must be greater than 0")
 
 
-async def stream(place: Place, name: str, container: str | None, *, upgrade: bool) -> NoReturn:
-    """exec, attach, and with container None portforward. `upgrade`: the client asks for another protocol. Raises ApiError."""
+async def stream(place: Place, name: str, container: str | None) -> Object:
+    """exec, attach, and with container None portforward: the Pod whose kubelet would be dialled. Raises ApiError."""
     pod = await place.get("pods", name)
     if container is not None:
         _check_container(pod, container)
     if not _node_of(pod):
         raise errors.bad_request(f"pod {name} does not have a host assigned")
-    await _check_node(place, _node_of(pod))
-    raise no_kubelet() if upgrade else errors.bad_request("Upgrade request required")
+    await _check_node(place, _node_of(pod))  # the kubelet would be dialled: http has what follows
+    return pod
 
 
 def _node_of(pod: Object) -> str:

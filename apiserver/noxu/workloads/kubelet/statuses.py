@@ -1,187 +1,344 @@
-"""The status that a kubelet gives a pod, from the state before and the time (pkg/kubelet/status/generate.go, kubelet_pods.go)."""
+"""The status that a kubelet gives a pod, from the state before, its behaviour and the time.
+
+Init containers run one after the other; one that restarts always is a sidecar, which only has to be started. Then the containers
+start together. Sidecars end when all containers have ended. The phase, the conditions and their texts are those of
+pkg/kubelet/kubelet_pods.go and status/generate.go.
+"""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable
-from datetime import datetime, timedelta
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple, cast
 
 from noxu.go.time import format_time
 from noxu.values import Object
-from noxu.workloads.pods import condition, is_true, moment, with_condition
+from noxu.workloads.kubelet import containers
+from noxu.workloads.kubelet.behaviours import ContainerBehaviour, PodBehaviour
+from noxu.workloads.kubelet.containers import Circumstances, ContainerStep, Restarts, Said
+from noxu.workloads.pods import condition
+from noxu.workloads.writes import WARNING
+
+JOB_SECONDS: Final = 1.0
+"""How long the containers of a Job's pod run, unless their behaviour says otherwise."""
+TERMINATED: Final = 143  # SIGTERM
+EVICTED: Final = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 0Mi. "
 
 
 class Situation(NamedTuple):
-    """Where a pod is, and when. `address`: its own."""
+    """Where a pod is, and when. `hosts`: the addresses of its node; `address`: its own."""
 
-    host: tuple[str, ...]
+    hosts: tuple[str, ...]
     address: str
     now: datetime
 
 
-JOB_SECONDS = 1.0
-READY_CONDITIONS = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
+class SaidOf(NamedTuple):
+    """An Event about a pod, or about the container at `field`."""
+
+    field: str
+    said: Said
 
 
-def waiting(pod: Object, at: Situation) -> Object:
-    """That of a pod whose containers are created."""
-    before = pod.get("status") or {}
-    statuses = [_container(spec, {"waiting": {"reason": "ContainerCreating"}}) for spec in pod["spec"]["containers"]]
-    names = ", ".join(spec["name"] for spec in pod["spec"]["containers"])
-    unready = {
-        "status": "False",
-        "reason": "ContainersNotReady",
-        "message": f"containers with unready status: [{names}]",
+class PodStep(NamedTuple):
+    """What a pod has become. `again`: the seconds until it changes by itself."""
+
+    status: Object
+    said: list[SaidOf]
+    again: float | None
+
+
+class _Group(NamedTuple):
+    """The containers of one field of the spec: their statuses in its order."""
+
+    specs: Sequence[Object]
+    statuses: list[Object]
+
+
+def accepted(pod: Object, at: Situation) -> Object:
+    """That of a pod whose containers are being created: the first one that its kubelet writes."""
+    before, spec = pod.get("status") or {}, pod["spec"]
+    has_inits = bool(spec.get("initContainers"))
+    reason = "PodInitializing" if has_inits else "ContainerCreating"
+    groups = {
+        field: _Group(spec.get(name) or (), [containers.waiting(each, reason) for each in spec.get(name) or ()])
+        for field, name in (("initContainerStatuses", "initContainers"), ("containerStatuses", "containers"))
     }
-    conditions = with_conditions(
-        before.get("conditions"),
-        {
-            "PodReadyToStartContainers": {"status": "False"},
-            "Initialized": {"status": "True"},
-            "Ready": unready,
-            "ContainersReady": unready,
-        },
-        at.now,
-    )
-    return {
+    shown = {
         **before,
         "phase": "Pending",
-        "conditions": conditions,
-        "containerStatuses": statuses,
+        **{field: group.statuses for field, group in groups.items() if group.statuses},
         "startTime": before.get("startTime") or format_time(at.now),
-        **_host(at),
+        "hostIP": at.hosts[0],
+        "hostIPs": [{"ip": address} for address in at.hosts],
     }
-
-
-def running(pod: Object, at: Situation) -> tuple[Object, float | None]:
-    """That of a pod whose containers run, and the seconds until it changes."""
-    before = pod.get("status") or {}
-    started = {each["name"]: (each.get("state") or {}).get("running") for each in before.get("containerStatuses") or ()}
-    statuses, unready, waits = [], [], []
-    for spec in pod["spec"]["containers"]:
-        state = started.get(spec["name"]) or {"startedAt": format_time(at.now)}
-        left = _seconds_to_ready(spec) - (at.now - moment(state["startedAt"])).total_seconds()
-        if left > 0:
-            unready.append(spec["name"])
-            waits.append(left)
-        shown = _container(spec, {"running": state})
-        statuses.append(
-            {**shown, "ready": left <= 0, "started": True, "containerID": container_id(pod, spec["name"], 0)}
-        )
-    not_ready = {
-        "status": "False",
-        "reason": "ContainersNotReady",
-        "message": f"containers with unready status: [{', '.join(unready)}]",
-    }
-    ready = not_ready if unready else {"status": "True"}
-    gates = [gate["conditionType"] for gate in pod["spec"].get("readinessGates") or ()]
-    closed = [gate for gate in gates if not is_true(pod, gate)]
-    of_pod = ready
-    if closed and not unready:
-        missing = [
-            f'corresponding condition of pod readiness gate "{gate}" does not exist.'
-            if condition(pod, gate) is None
-            else f'the status of pod readiness gate "{gate}" is not "True", but {(condition(pod, gate) or {}).get("status")}'
-            for gate in closed
-        ]
-        of_pod = {"status": "False", "reason": "ReadinessGatesNotReady", "message": ", ".join(missing)}
-    conditions = with_conditions(
-        before.get("conditions"),
-        {
-            "PodReadyToStartContainers": {"status": "True"},
-            "Initialized": {"status": "True"},
-            "Ready": of_pod,
-            "ContainersReady": ready,
-        },
-        at.now,
+    return _with_conditions(
+        pod, shown, groups["initContainerStatuses"], groups["containerStatuses"], at.now, has_network=False
     )
-    addresses = {"podIP": at.address, "podIPs": [{"ip": at.address}]}
-    status = {
-        **before,
-        "phase": "Running",
-        "conditions": conditions,
-        "containerStatuses": statuses,
-        "startTime": before.get("startTime") or format_time(at.now),
-        **_host(at),
-        **addresses,
-    }
-    return status, min(waits, default=None)
 
 
-def succeeded(pod: Object, now: datetime) -> Object:
-    """That of a pod whose containers have ended well."""
+def advance(pod: Object, behaviour: PodBehaviour, at: Situation) -> PodStep:
+    """The newest status of a pod that was accepted, and has not finished."""
     before = pod["status"]
-    completed = {"status": "False", "reason": "PodCompleted"}
-    statuses = []
-    for each in before["containerStatuses"]:
-        started = each["state"]["running"]["startedAt"]
-        end = {"exitCode": 0, "reason": "Completed", "startedAt": started, "finishedAt": format_time(now)}
-        ended = {**end, "containerID": each["containerID"]}
-        statuses.append({**each, "ready": False, "started": False, "state": {"terminated": ended}})
-    conditions = with_conditions(
-        before.get("conditions"),
-        {
-            "PodReadyToStartContainers": {"status": "False"},
-            "Initialized": {"status": "True", "reason": "PodCompleted"},
-            "Ready": completed,
-            "ContainersReady": completed,
-        },
-        now,
-    )
-    return {**before, "phase": "Succeeded", "conditions": conditions, "containerStatuses": statuses}
-
-
-def ends_after(pod: Object, now: datetime) -> float | None:
-    """The seconds until the containers of a Job's pod end; None: they do not."""
-    owners = pod["metadata"].get("ownerReferences") or ()
-    if pod["spec"].get("restartPolicy") == "Always" or not any(owner.get("kind") == "Job" for owner in owners):
-        return None
-    states = [
-        each["state"]["running"]["startedAt"] for each in (pod.get("status") or {}).get("containerStatuses") or ()
-    ]
-    ends = max(map(moment, states)) + timedelta(seconds=JOB_SECONDS)
-    return (ends - now).total_seconds()
-
-
-def with_conditions(old: Iterable[Object] | None, new: dict[str, Object], now: datetime) -> list[Object]:
-    result = list(old or ())
-    for kind, value in new.items():
-        result = with_condition(result, {"type": kind, "lastProbeTime": None, **value}, now)
-    return result
-
-
-def container_id(pod: Object, name: str, restarts: int) -> str:
-    seed = f"{pod['metadata']['uid']}/{name}/{restarts}"
-    return f"containerd://{hashlib.sha256(seed.encode()).hexdigest()}"
-
-
-def image_id(image: str) -> str:
-    return f"{image.partition('@')[0]}@sha256:{hashlib.sha256(image.encode()).hexdigest()}"
-
-
-def _container(spec: Object, state: Object) -> Object:
-    image = spec.get("image", "")
-    runs = "waiting" not in state
-    return {
-        "name": spec["name"],
-        "image": image,
-        "imageID": image_id(image) if runs else "",
-        "lastState": {},
-        "ready": False,
-        "restartCount": 0,
-        "started": False,
-        "state": state,
+    if behaviour.is_evicted:
+        return _evicted(pod, at.now)
+    said: list[SaidOf] = []
+    waits: list[float] = []
+    init = _init_containers(pod, behaviour, at.now, said, waits)
+    waits_for = "" if _is_initialized(init) else "PodInitializing"
+    main = _containers(pod, "containers", "containerStatuses", behaviour, at.now, said, waits, waits_for)
+    extra = _containers(pod, "ephemeralContainers", "ephemeralContainerStatuses", behaviour, at.now, said, waits, "")
+    phase = _phase(pod, init, main)
+    if phase in ("Succeeded", "Failed"):
+        init, waits = _Group(init.specs, [_stopped(each, 0, at.now) for each in init.statuses]), []
+    addresses = [at.address]
+    shown = {
+        **before,
+        "phase": phase,
+        "containerStatuses": main.statuses,
+        "podIP": addresses[0],
+        "podIPs": [{"ip": address} for address in addresses],
+        "hostIP": at.hosts[0],
+        "hostIPs": [{"ip": address} for address in at.hosts],
     }
+    if init.statuses:
+        shown["initContainerStatuses"] = init.statuses
+    if extra.statuses:
+        shown["ephemeralContainerStatuses"] = extra.statuses
+    status = _with_conditions(pod, shown, init, main, at.now, has_network=phase not in ("Succeeded", "Failed"))
+    return PodStep(status, said, min(waits, default=None))
 
 
-def _seconds_to_ready(spec: Object) -> float:
-    return float(
-        sum((spec.get(probe) or {}).get("initialDelaySeconds") or 0 for probe in ("startupProbe", "readinessProbe"))
-    )
+# -- containers -------------------------------------------------------------------------------------------------------
 
 
-def _host(at: Situation) -> Object:
-    if not at.host:
-        return {}
-    return {"hostIP": at.host[0], "hostIPs": [{"ip": address} for address in at.host]}
+def _init_containers(
+    pod: Object, behaviour: PodBehaviour, now: datetime, said: list[SaidOf], waits: list[float]
+) -> _Group:
+    specs = pod["spec"].get("initContainers") or ()
+    before = _by_name(pod, "initContainerStatuses")
+    policy = pod["spec"].get("restartPolicy") or "Always"
+    statuses, waits_for = [], ""
+    for spec in specs:
+        is_sidecar = spec.get("restartPolicy") == "Always"
+        own = behaviour.of(spec["name"]) if is_sidecar or spec["name"] in behaviour.containers else _INITIAL
+        restarts = "Always" if is_sidecar else "Never" if policy == "Never" else "OnFailure"
+        around = Circumstances(pod, own, cast("Restarts", restarts), waits_for, _since(pod), now)
+        step = containers.advance(before.get(spec["name"]), spec, around)
+        status = step.status if is_sidecar else {**step.status, "ready": _has_succeeded(step.status)}
+        _note(step, f"spec.initContainers{{{spec['name']}}}", said, waits)
+        statuses.append(status)
+        if not _lets_go_on(spec, status):
+            waits_for = "PodInitializing"
+    return _Group(specs, statuses)
+
+
+_INITIAL: Final = ContainerBehaviour(exit_code=0)
+"""What an init container does unless a behaviour names it."""
+
+
+def _containers(
+    pod: Object,
+    name: str,
+    field: str,
+    behaviour: PodBehaviour,
+    now: datetime,
+    said: list[SaidOf],
+    waits: list[float],
+    waits_for: str,
+) -> _Group:
+    specs = pod["spec"].get(name) or ()
+    if not specs:
+        return _Group((), [])
+    before = _by_name(pod, field)
+    policy = "Never" if name == "ephemeralContainers" else pod["spec"].get("restartPolicy") or "Always"
+    statuses = []
+    for spec in specs:
+        own = _of_job(behaviour.of(spec["name"]), pod)
+        around = Circumstances(
+            pod, own, cast("Restarts", spec.get("restartPolicy") or policy), waits_for, _since(pod), now
+        )
+        step = containers.advance(before.get(spec["name"]), spec, around)
+        _note(step, f"spec.{name}{{{spec['name']}}}", said, waits)
+        statuses.append(step.status)
+    return _Group(specs, statuses)
+
+
+def _note(step: ContainerStep, field: str, said: list[SaidOf], waits: list[float]) -> None:
+    said.extend(SaidOf(field, each) for each in step.said)
+    if step.again is not None:
+        waits.append(step.again)
+
+
+def _by_name(pod: Object, field: str) -> dict[str, Object]:
+    return {status["name"]: status for status in (pod.get("status") or {}).get(field) or ()}
+
+
+def _since(pod: Object) -> str:
+    return str(pod["status"].get("startTime") or pod["metadata"]["creationTimestamp"])
+
+
+def _of_job(behaviour: ContainerBehaviour, pod: Object) -> ContainerBehaviour:
+    """The containers of a Job's pod end well by themselves."""
+    if behaviour.exit_code is not None or pod["spec"].get("restartPolicy", "Always") == "Always":
+        return behaviour
+    if all(owner.get("kind") != "Job" for owner in pod["metadata"].get("ownerReferences") or ()):
+        return behaviour
+    return behaviour._replace(exit_code=0, exit_after=JOB_SECONDS)
+
+
+def _has_succeeded(status: Object) -> bool:
+    end = status["state"].get("terminated")
+    return end is not None and end["exitCode"] == 0
+
+
+def _lets_go_on(spec: Object, status: Object) -> bool:
+    """Whether the containers after an init container may start."""
+    return bool(status["started"]) if spec.get("restartPolicy") == "Always" else _has_succeeded(status)
+
+
+def _is_initialized(init: _Group) -> bool:
+    return all(_lets_go_on(spec, status) for spec, status in zip(init.specs, init.statuses, strict=True))
+
+
+def _stopped(status: Object, code: int, now: datetime, reason: str = "") -> Object:
+    return containers.terminated(status, code, reason, now) if "running" in status["state"] else status
+
+
+# -- the end ----------------------------------------------------------------------------------------------------------
+
+
+def ended(pod: Object, now: datetime, reason: str = "") -> Object:
+    """The status of a pod whose containers are stopped: it has failed, unless it had finished before."""
+    before = pod.get("status") or {}
+    fields = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
+    stopped = {
+        field: [_stopped(status, TERMINATED, now, reason) for status in before[field]]
+        for field in fields
+        if before.get(field)
+    }
+    shown = {**before, **stopped, "phase": "Failed"}
+    init = _Group(pod["spec"].get("initContainers") or (), shown.get("initContainerStatuses") or [])
+    main = _Group(pod["spec"]["containers"], shown.get("containerStatuses") or [])
+    return _with_conditions(pod, shown, init, main, now, has_network=False)
+
+
+def _evicted(pod: Object, now: datetime) -> PodStep:
+    status = ended(pod, now)
+    disrupted = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "lastProbeTime": None,
+        "lastTransitionTime": format_time(now),
+        "reason": "TerminationByKubelet",
+        "message": EVICTED,
+    }
+    conditions = [each for each in status["conditions"] if each["type"] != "DisruptionTarget"]
+    shown = {**status, "reason": "Evicted", "message": EVICTED, "conditions": [disrupted, *conditions]}
+    return PodStep(shown, [SaidOf("", Said(WARNING, "Evicted", EVICTED))], None)
+
+
+# -- phase and conditions ---------------------------------------------------------------------------------------------
+
+
+def _phase(pod: Object, init: _Group, main: _Group) -> str:
+    """Kubelet.getPhase."""
+    policy = pod["spec"].get("restartPolicy") or "Always"
+    if policy == "Never" and any(_has_failed(each) for each in _ordinary(init)):
+        return "Failed"
+    states = [each["state"] for each in main.statuses]
+    if not all(map(_has_run, main.statuses)):
+        return "Pending"
+    if any("running" in state for state in states) or policy == "Always":
+        return "Running"
+    if all("terminated" in state for state in states):
+        if all(state["terminated"]["exitCode"] == 0 for state in states):
+            return "Succeeded"
+        return "Failed" if policy == "Never" else "Running"
+    return "Running"
+
+
+def _has_run(status: Object) -> bool:
+    return bool(status["lastState"]) or "waiting" not in status["state"]
+
+
+def _ordinary(init: _Group) -> list[Object]:
+    """The statuses of init containers that are no sidecars."""
+    pairs = zip(init.specs, init.statuses, strict=True)
+    return [status for spec, status in pairs if spec.get("restartPolicy") != "Always"]
+
+
+def _has_failed(status: Object) -> bool:
+    end = status["state"].get("terminated")
+    return end is not None and end["exitCode"] != 0
+
+
+def _with_conditions(
+    pod: Object, status: Object, init: _Group, main: _Group, now: datetime, *, has_network: bool
+) -> Object:
+    phase = status["phase"]
+    finished = {"status": "False", "reason": "PodCompleted"} if phase == "Succeeded" else None
+    failed = {"status": "False", "reason": "PodFailed"} if phase == "Failed" else None
+    containers_ready = finished or failed or _containers_ready(init, main)
+    new: dict[str, Object] = {
+        "PodReadyToStartContainers": {"status": "True" if has_network else "False"},
+        "Initialized": _initialized(init, main, phase),
+        "Ready": finished or failed or _ready(pod, containers_ready),
+        "ContainersReady": containers_ready,
+    }
+    return {**status, **_observed(pod), "conditions": _merged(status.get("conditions") or (), new, _observed(pod), now)}
+
+
+def _observed(pod: Object) -> Object:
+    generation = pod["metadata"].get("generation")
+    return {"observedGeneration": generation} if generation else {}
+
+
+def _merged(old: Sequence[Object], new: Mapping[str, Object], observed: Object, now: datetime) -> list[Object]:
+    """The kubelet's conditions, and those of others; a transition is one of the status."""
+    earlier = {each["type"]: each for each in old}
+    result = []
+    for kind, value in new.items():
+        before = earlier.pop(kind, None)
+        same = before is not None and before["status"] == value["status"]
+        since = before["lastTransitionTime"] if before is not None and same else format_time(now)
+        result.append({"type": kind, **observed, "lastProbeTime": None, "lastTransitionTime": since, **value})
+    return [*result, *earlier.values()]
+
+
+def _initialized(init: _Group, main: _Group, phase: str) -> Object:
+    if phase == "Succeeded":
+        return {"status": "True", "reason": "PodCompleted"}
+    pairs = zip(init.specs, init.statuses, strict=False)
+    incomplete = [spec["name"] for spec, status in pairs if not _lets_go_on(spec, status)]
+    if not incomplete or any(map(_has_run, main.statuses)):
+        return {"status": "True"}
+    message = f"containers with incomplete status: [{' '.join(incomplete)}]"
+    return {"status": "False", "reason": "ContainersNotInitialized", "message": message}
+
+
+def _containers_ready(init: _Group, main: _Group) -> Object:
+    sidecars = [
+        status for spec, status in zip(init.specs, init.statuses, strict=True) if spec.get("restartPolicy") == "Always"
+    ]
+    unready = [status["name"] for status in (*sidecars, *main.statuses) if not status["ready"]]
+    if not unready:
+        return {"status": "True"}
+    message = f"containers with unready status: [{' '.join(unready)}]"
+    return {"status": "False", "reason": "ContainersNotReady", "message": message}
+
+
+def _ready(pod: Object, containers_ready: Object) -> Object:
+    if containers_ready["status"] != "True":
+        return containers_ready
+    missing = []
+    for gate in pod["spec"].get("readinessGates") or ():
+        kind = gate["conditionType"]
+        found = condition(pod, kind)
+        if found is None:
+            missing.append(f'corresponding condition of pod readiness gate "{kind}" does not exist.')
+        elif found["status"] != "True":
+            missing.append(f'the status of pod readiness gate "{kind}" is not "True", but {found["status"]}')
+    if missing:
+        return {"status": "False", "reason": "ReadinessGatesNotReady", "message": ", ".join(missing)}
+    return {"status": "True"}

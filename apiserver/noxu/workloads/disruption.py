@@ -1,0 +1,333 @@
+"""disruption-controller: the status of PodDisruptionBudgets, by which evictions are allowed or refused (pkg/controller/disruption).
+
+    expectedPods         the selected pods, or the scale of their controllers if the budget is a share or `maxUnavailable`
+    desiredHealthy       how many of them have to be ready
+    currentHealthy       the ready ones, without those that are being deleted or were evicted
+    disruptionsAllowed   currentHealthy - desiredHealthy
+
+An eviction notes its pod in `disruptedPods`. After DELETED_WITHIN of object time without a deletion it counts again, and the
+condition DisruptionTarget of a pod that was not deleted becomes False. A pod whose controller has no scale makes a budget that needs
+it fail: it allows nothing then.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from noxu.api.selectors import label_selector
+from noxu.values import Object
+from noxu.workloads.engine import WorkloadController
+from noxu.workloads.objects import (
+    BUDGETS,
+    DEPLOYMENTS,
+    PODS,
+    REPLICA_SETS,
+    REPLICATION_CONTROLLERS,
+    STATEFUL_SETS,
+    Objects,
+    controller_of,
+    name_of,
+)
+from noxu.workloads.pods import FINISHED, condition, is_ready, is_terminating, moment, phase, with_condition
+from noxu.workloads.writes import NORMAL, WARNING, Event, Kind, Name, Steps, Update, Write, stored, with_status
+
+DELETED_WITHIN: Final = 120.0  # seconds of object time
+ALLOWED: Final = "DisruptionAllowed"
+TARGET: Final = "DisruptionTarget"
+_PODS: Final = "pods/"
+"""What the key of a pod begins with: no namespace does."""
+_SCALED: Final[Mapping[tuple[str, str], Kind]] = {
+    ("v1", "ReplicationController"): REPLICATION_CONTROLLERS,
+    ("apps/v1", "ReplicaSet"): REPLICA_SETS,
+    ("apps/v1", "StatefulSet"): STATEFUL_SETS,
+    ("apps/v1", "Deployment"): DEPLOYMENTS,
+}
+
+
+class UnknownScale(Exception):
+    """The number of pods that a budget is about cannot be found out."""
+
+
+class DisruptionController(WorkloadController):
+    """Keys are the names of budgets; and those of pods, after `pods/`, that were about to be deleted."""
+
+    name = "disruption-controller"
+    kind = BUDGETS
+    looks_at = (PODS, DEPLOYMENTS, REPLICA_SETS, REPLICATION_CONTROLLERS, STATEFUL_SETS)
+    component = "controllermanager"
+
+    def keys(self, objects: Objects) -> Iterable[Name]:
+        stale = (_pod_key(pod) for pod in objects.all(PODS) if _may_be_stale(pod))
+        return [*map(name_of, objects.all(BUDGETS)), *stale]
+
+    def affected(self, objects: Objects, kind: Kind, old: Object | None, new: Object | None) -> Iterable[Name]:
+        if kind == BUDGETS:
+            yield name_of(new or old or {})
+        if kind != PODS:
+            return
+        if old is None or new is None or _is_concerned(old, new):
+            values = [value for value in (old, new) if value is not None]
+            for budget in objects.within(BUDGETS, values[0]["metadata"]["namespace"]):
+                if any(_selects(budget, value) for value in values):
+                    yield name_of(budget)
+        if new is not None and _may_be_stale(new):
+            yield _pod_key(new)
+
+    def steps(self, objects: Objects, key: Name, now: datetime) -> Steps:
+        if key.namespace.startswith(_PODS):
+            return (yield from _pod_steps(objects, Name(key.namespace.removeprefix(_PODS), key.name), now))
+        budget = objects.get(BUDGETS, key)
+        if budget is None:
+            return None
+        try:
+            pods = _pods_of(objects, budget)
+        except ValueError as error:
+            yield [Event(budget, WARNING, "NoPods", f"Failed to get pods: {error}")]
+            yield from _write(budget, _failed(budget, str(error), now))
+            return None
+        if not pods:
+            yield [Event(budget, NORMAL, "NoPods", "No matching pods found")]
+        try:
+            wanted = expected(objects, budget, pods)
+        except (UnknownScale, ValueError) as error:
+            text = f"Failed to calculate the number of expected pods: {error}"
+            yield [Event(budget, WARNING, "CalculateExpectedPodCountFailed", text)]
+            yield from _write(budget, _failed(budget, str(error), now))
+            return None
+        if wanted.unmanaged:
+            yield [Event(budget, WARNING, "UnmanagedPods", _unmanaged(budget))]
+        disrupted, again, events = _disrupted(budget, pods, now)
+        if events:
+            yield events
+        yield from _write(budget, _status(budget, pods, wanted, disrupted, now))
+        return again
+
+
+def _write(budget: Object, status: Object) -> Steps:
+    if status != budget.get("status"):
+        stored(*(yield [Update(BUDGETS, with_status(budget, status), "status")]))
+    return None
+
+
+def _pod_key(pod: Object) -> Name:
+    namespace, name = name_of(pod)
+    return Name(f"{_PODS}{namespace}", name)
+
+
+# -- pods -------------------------------------------------------------------------------------------------------------
+
+
+def _selects(budget: Object, pod: Object) -> bool:
+    try:
+        return _matches(budget, pod)
+    except ValueError:
+        return False
+
+
+def _matches(budget: Object, pod: Object) -> bool:
+    """An empty selector selects all pods, none selects nothing. Raises ValueError for an invalid one."""
+    selector = (budget.get("spec") or {}).get("selector")
+    if selector is None:
+        return False
+    labels = pod["metadata"].get("labels") or {}
+    if not selector.get("matchExpressions"):
+        return bool((selector.get("matchLabels") or {}).items() <= labels.items())
+    return label_selector(selector).matches(labels)
+
+
+def _pods_of(objects: Objects, budget: Object) -> list[Object]:
+    """Raises ValueError for an invalid selector."""
+    labels = (budget["spec"].get("selector") or {}).get("matchLabels") or {}
+    return [pod for pod in objects.pods_with(budget["metadata"]["namespace"], labels) if _matches(budget, pod)]
+
+
+def _is_concerned(old: Object, new: Object) -> bool:
+    return (
+        old["metadata"].get("labels") != new["metadata"].get("labels")
+        or old["metadata"].get("ownerReferences") != new["metadata"].get("ownerReferences")
+        or is_terminating(old) != is_terminating(new)
+        or is_ready(old) != is_ready(new)
+    )
+
+
+def _may_be_stale(pod: Object) -> bool:
+    """Whether a pod says that it is about to be deleted, and is not."""
+    target = condition(pod, TARGET) or {}
+    is_promised = target.get("status") == "True" and target.get("reason") != "TerminationByKubelet"
+    return is_promised and not is_terminating(pod) and phase(pod) not in FINISHED
+
+
+def _pod_steps(objects: Objects, name: Name, now: datetime) -> Steps:
+    pod = objects.get(PODS, name)
+    if pod is None or not _may_be_stale(pod):
+        return None
+    since = (condition(pod, TARGET) or {}).get("lastTransitionTime")
+    left = DELETED_WITHIN - (now - moment(since)).total_seconds() if since else 0.0
+    if left > 0:
+        return left
+    conditions = with_condition(pod["status"].get("conditions"), {"type": TARGET, "status": "False"}, now)
+    stored(*(yield [Update(PODS, with_status(pod, {**pod["status"], "conditions": conditions}), "status")]))
+    return None
+
+
+# -- numbers ----------------------------------------------------------------------------------------------------------
+
+
+class Expected(NamedTuple):
+    """The number of pods that there should be, of those that have to be healthy, and the pods without a controller."""
+
+    pods: int
+    healthy: int
+    unmanaged: Sequence[str] = ()
+
+
+def expected(objects: Objects, budget: Object, pods: Sequence[Object]) -> Expected:
+    """Raises UnknownScale, and ValueError for a share that is none."""
+    spec = budget["spec"]
+    if (unavailable := spec.get("maxUnavailable")) is not None:
+        scale, unmanaged = _scale(objects, pods)
+        return Expected(scale, max(scale - _scaled(unavailable, scale), 0), unmanaged)
+    available = spec.get("minAvailable")
+    if available is None:
+        return Expected(0, 0)
+    if isinstance(available, int):
+        return Expected(len(pods), available)
+    scale, unmanaged = _scale(objects, pods)
+    return Expected(scale, _scaled(available, scale), unmanaged)
+
+
+def _scaled(value: int | str, total: int) -> int:
+    """A number, or a share of a total, rounded up. Raises ValueError."""
+    if isinstance(value, int):
+        return value
+    share = value.removesuffix("%")
+    if share == value or not share.isdecimal():
+        raise ValueError(f'invalid value for IntOrString: invalid type: string is not a percentage: "{value}"')
+    return math.ceil(int(share) * total / 100)
+
+
+def _scale(objects: Objects, pods: Iterable[Object]) -> tuple[int, list[str]]:
+    """The scale of all controllers of pods together, and the names of those without one. Raises UnknownScale."""
+    scales: dict[str, int] = {}
+    known: set[str] = set()
+    unmanaged = []
+    for pod in pods:
+        owner = controller_of(pod)
+        if owner is None:
+            unmanaged.append(pod["metadata"]["name"])
+        elif owner["uid"] not in known:
+            uid, scale = _scale_of(objects, pod, owner)
+            scales[uid] = scale
+            known |= {owner["uid"], uid}
+    return sum(scales.values()), unmanaged
+
+
+def _scale_of(objects: Objects, pod: Object, owner: Object) -> tuple[str, int]:
+    """The uid and the scale of the controller of a pod; that of a Deployment if it has the ReplicaSet. Raises UnknownScale."""
+    found = _owner(objects, pod["metadata"]["namespace"], owner)
+    if found is not None and owner["kind"] == "ReplicaSet":
+        above = controller_of(found)
+        if above is not None and above["kind"] == "Deployment":
+            found = _owner(objects, pod["metadata"]["namespace"], above) or found
+    if found is None:
+        raise UnknownScale(f'found no controllers for pod "{pod["metadata"]["name"]}"')
+    return found["metadata"]["uid"], found["spec"].get("replicas", 1)
+
+
+def _owner(objects: Objects, namespace: str, owner: Object) -> Object | None:
+    """Raises UnknownScale for one of a kind without a scale."""
+    kind = _SCALED.get((owner["apiVersion"], owner["kind"]))
+    if kind is None:
+        raise UnknownScale(f"{_resource(owner)} does not implement the scale subresource")
+    found = objects.get(kind, Name(namespace, owner["name"]))
+    return found if found is not None and found["metadata"]["uid"] == owner["uid"] else None
+
+
+def _resource(owner: Object) -> str:
+    """The resource of a kind, as meta.UnsafeGuessKindToResource guesses it, with its group."""
+    singular = owner["kind"].lower()
+    if singular.endswith("s"):
+        plural = f"{singular}es"
+    elif singular.endswith("y"):
+        plural = f"{singular[:-1]}ies"
+    else:
+        plural = f"{singular}s"
+    group, _, _ = owner["apiVersion"].rpartition("/")
+    return f"{plural}.{group}" if group else plural
+
+
+# -- status -----------------------------------------------------------------------------------------------------------
+
+
+def _disrupted(budget: Object, pods: Iterable[Object], now: datetime) -> tuple[Object, float | None, list[Write]]:
+    """The evicted pods that are not deleted yet, when one of them counts again, and Events about those that do."""
+    before = (budget.get("status") or {}).get("disruptedPods") or {}
+    kept: Object = {}
+    times: list[float] = []
+    events: list[Write] = []
+    namespace = budget["metadata"]["namespace"]
+    for pod in pods:
+        name = pod["metadata"]["name"]
+        if is_terminating(pod) or name not in before:
+            continue
+        left = DELETED_WITHIN - (now - moment(before[name])).total_seconds()
+        if left < 0:
+            text = f"Pod was expected by PDB {namespace}/{namespace} to be deleted but it wasn't"
+            events.append(Event(pod, WARNING, "NotDeleted", text))
+        else:
+            kept[name] = before[name]
+            times.append(left)
+    return kept, min(times) + 1 if times else None, events
+
+
+def _status(budget: Object, pods: Iterable[Object], wanted: Expected, disrupted: Object, now: datetime) -> Object:
+    healthy = sum(
+        1 for pod in pods if is_ready(pod) and not is_terminating(pod) and pod["metadata"]["name"] not in disrupted
+    )
+    allowed = max(healthy - wanted.healthy, 0) if wanted.pods > 0 else 0
+    generation = budget["metadata"].get("generation", 0)
+    reason, is_allowed = ("SufficientPods", "True") if allowed > 0 else ("InsufficientPods", "False")
+    new = {"type": ALLOWED, "status": is_allowed, "reason": reason, "message": "", "observedGeneration": generation}
+    return {
+        "conditions": with_condition((budget.get("status") or {}).get("conditions"), new, now),
+        "currentHealthy": healthy,
+        "desiredHealthy": wanted.healthy,
+        **({"disruptedPods": disrupted} if disrupted else {}),
+        "disruptionsAllowed": allowed,
+        "expectedPods": wanted.pods,
+        "observedGeneration": generation,
+    }
+
+
+def _failed(budget: Object, message: str, now: datetime) -> Object:
+    """The status of a budget that cannot be calculated: nothing is allowed."""
+    status = budget.get("status") or {}
+    new = {"type": ALLOWED, "status": "False", "reason": "SyncFailed", "message": message}
+    if generation := status.get("observedGeneration"):
+        new["observedGeneration"] = generation
+    numbers = {name: status.get(name, 0) for name in ("currentHealthy", "desiredHealthy", "expectedPods")}
+    return {
+        **status,
+        **numbers,
+        "disruptionsAllowed": 0,
+        "conditions": with_condition(status.get("conditions"), new, now),
+    }
+
+
+def _unmanaged(budget: Object) -> str:
+    selector = budget["spec"].get("selector") or {}
+    labels = "".join(f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items()))
+    expressions = "".join(
+        f"LabelSelectorRequirement{{Key:{each['key']},Operator:{each['operator']},"
+        f"Values:[{' '.join(each.get('values') or ())}],}},"
+        for each in selector.get("matchExpressions") or ()
+    )
+    shown = f"MatchLabels:map[string]string{{{labels}}},MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},"
+    return (
+        f"Pods selected by this PodDisruptionBudget (selector: &LabelSelector{{{shown}}}) were found to be unmanaged. "
+        "As a result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. "
+        'To account for these pods please set ".spec.minAvailable" field of the PDB to an integer value.'
+    )

@@ -1,0 +1,65 @@
+"""What persons have asked of simulated pods while a server runs: rules by their names.
+
+A rule goes before the annotation of a pod, and the newest rule that fits counts: it holds for pods that come later, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
+
+from noxu.values import Object
+from noxu.workloads.kubelet.behaviours import NORMAL_LIFE, PodBehaviour, parse
+from noxu.workloads.pods import SIMULATE
+
+
+class PodRule(NamedTuple):
+    """`pods` is the name of a pod, or NAMESPACE/NAME; * stands for any text. `text` is written as in the annotation."""
+
+    pods: str
+    text: str
+
+    def fits(self, pod: Object) -> bool:
+        metadata = pod["metadata"]
+        name = metadata["name"]
+        return is_like(self.pods, f"{metadata.get('namespace', '')}/{name}" if "/" in self.pods else name)
+
+
+class Simulation:
+    """That of one server."""
+
+    def __init__(self) -> None:
+        self.rules: list[PodRule] = []
+        self.selected: Callable[[Object], str] = lambda _pod: ""
+        """What rules of faults say about a pod, "": nothing. They go before all others."""
+
+    def add(self, rule: PodRule) -> None:
+        """It replaces one for the same pods. Raises ValueError for a text that is not known."""
+        parse(rule.text)
+        self.rules = [*(old for old in self.rules if old.pods != rule.pods), rule]
+
+    def text(self, pod: Object) -> str:
+        """What a pod is to do, as it is written; "": nothing else than to come up."""
+        if selected := self.selected(pod):
+            return selected
+        for rule in reversed(self.rules):
+            if rule.fits(pod):
+                return rule.text
+        return str((pod["metadata"].get("annotations") or {}).get(SIMULATE) or "")
+
+    def behaviour(self, pod: Object) -> PodBehaviour:
+        """Raises ValueError for an annotation that is not known."""
+        text = self.text(pod)
+        return parse(text) if text else NORMAL_LIFE
+
+
+def is_like(pattern: str, text: str) -> bool:
+    """Whether a text is as a pattern has it, in which * stands for any text."""
+    return _compiled(pattern).fullmatch(text) is not None
+
+
+@lru_cache(maxsize=64)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(".*".join(map(re.escape, pattern.split("*"))), re.DOTALL)

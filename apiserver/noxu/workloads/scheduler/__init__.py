@@ -1,0 +1,1 @@
+"""The scheduler: binds pods to simulated nodes by upstream's rules (pkg/scheduler)."""

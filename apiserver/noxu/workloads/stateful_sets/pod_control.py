@@ -1,0 +1,169 @@
+"""How a StatefulSet's pods and their claims are written, and the Events that tell about it (stateful_pod_control.go).
+
+    Normal   SuccessfulCreate  create Claim data-web-0 Pod web-0 in StatefulSet web success
+    Normal   SuccessfulCreate  create Pod web-0 in StatefulSet web successful
+    Warning  FailedCreate      create Pod web-0 in StatefulSet web failed error: pods "web-0" is forbidden: …
+    Normal   SuccessfulDelete  delete Pod web-0 in StatefulSet web successful
+
+Pods of a parallel set are created in batches of 1, 2, 4 and so on, until one fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+
+from noxu.api.errors import ApiError, aggregate
+from noxu.values import Object
+from noxu.workloads.objects import CLAIMS, PODS, Objects
+from noxu.workloads.pods import is_terminating, phase
+from noxu.workloads.stateful_sets.claims import claims_of, is_stale, new_claims, reowned
+from noxu.workloads.stateful_sets.identity import (
+    has_identity,
+    has_storage,
+    new_pod,
+    ordinal_of,
+    pod_name,
+    with_identity,
+    with_storage,
+)
+from noxu.workloads.stateful_sets.replicas import StatefulRollout
+from noxu.workloads.writes import NORMAL, WARNING, Create, Delete, Event, Result, Update, Write, done
+
+Writing = Generator[Sequence[Write], Sequence[Result], None]
+"""Steps that raise the first ApiError, after they have told about all."""
+MAX_BATCH = 500
+
+
+def create_pods(objects: Objects, rollout: StatefulRollout, missing: Sequence[int]) -> Writing:
+    """Create the claims of some ordinals, and then their pods (CreateStatefulPod)."""
+    size = 1
+    while missing:
+        batch, missing = missing[:size], missing[size:]
+        yield from _create_batch(objects, rollout, batch)
+        size = min(2 * size, MAX_BATCH)
+
+
+def _create_batch(objects: Objects, rollout: StatefulRollout, batch: Sequence[int]) -> Writing:
+    stateful_set = rollout.stateful_set
+    waiting = [n for n in batch if is_stale(objects, stateful_set, n, pod_name(stateful_set, n))]
+    faults = yield from _create_claims(objects, stateful_set, [n for n in batch if n not in waiting])
+    events = [_told(stateful_set, "create", pod_name(stateful_set, n), text) for n, text in faults.items()]
+    created = [n for n in batch if n not in waiting and n not in faults]
+    if not created:
+        if events:
+            yield events
+        return
+    results = yield [Create(PODS, new_pod(stateful_set, rollout.revision_for(n), n)) for n in created]
+    writes: list[Write] = []
+    for n, result in zip(created, results, strict=True):
+        if isinstance(result, dict):
+            writes += reowned(objects, stateful_set, result)
+        if not isinstance(result, ApiError) or not _is_silent(result):
+            events.append(_told(stateful_set, "create", pod_name(stateful_set, n), _text(result)))
+    if writes or events:
+        done((yield [*writes, *events]))
+    done(results)
+
+
+def create_missing_claims(objects: Objects, rollout: StatefulRollout, pods: Sequence[Object]) -> Writing:
+    """Those of pods that are pending (createMissingPersistentVolumeClaims)."""
+    stateful_set = rollout.stateful_set
+    pending = [pod for pod in pods if phase(pod) == "Pending"]
+    faults = yield from _create_claims(objects, stateful_set, [ordinal_of(pod) for pod in pending])
+    yield from keep_claims(objects, rollout, [pod for pod in pending if ordinal_of(pod) not in faults])
+
+
+def _create_claims(
+    objects: Objects, stateful_set: Object, ordinals: Sequence[int]
+) -> Generator[Sequence[Write], Sequence[Result], dict[int, str]]:
+    """Why the claims of some of the ordinals are not there."""
+    faults: dict[int, list[str]] = {}
+    missing: list[tuple[int, Object]] = []
+    for ordinal in ordinals:
+        found = {claim["metadata"]["name"]: claim for claim in claims_of(objects, stateful_set, ordinal)}
+        ending = [f"pvc {name} is being deleted" for name, claim in found.items() if is_terminating(claim)]
+        if ending:
+            faults[ordinal] = ending
+        wanted = new_claims(stateful_set, ordinal)
+        missing += [(ordinal, claim) for claim in wanted if claim["metadata"]["name"] not in found]
+    if missing:
+        results = yield [Create(CLAIMS, claim) for _, claim in missing]
+        events = []
+        for (ordinal, claim), result in zip(missing, results, strict=True):
+            name = claim["metadata"]["name"]
+            if isinstance(result, ApiError):
+                faults.setdefault(ordinal, []).append(f"failed to create PVC {name}: {result}")
+            if not isinstance(result, ApiError) or not _is_silent(result):
+                events.append(_told_of_claim(stateful_set, name, pod_name(stateful_set, ordinal), _text(result)))
+        if events:
+            yield events
+    return {ordinal: aggregate(texts) for ordinal, texts in faults.items()}
+
+
+def delete_pods(rollout: StatefulRollout, pods: Sequence[Object]) -> Writing:
+    """Delete pods; those that are gone meanwhile are gone."""
+    if not pods:
+        return
+    results = yield [Delete(PODS, pod) for pod in pods]
+    told = zip(pods, results, strict=True)
+    yield [_told(rollout.stateful_set, "delete", pod["metadata"]["name"], _text(result)) for pod, result in told]
+    done([result for result in results if not isinstance(result, ApiError) or result.reason != "NotFound"])
+
+
+def keep_claims(objects: Objects, rollout: StatefulRollout, pods: Sequence[Object]) -> Writing:
+    """Give the claims of pods the owners of the policy (UpdatePodClaimForRetentionPolicy)."""
+    if updates := [update for pod in pods for update in reowned(objects, rollout.stateful_set, pod)]:
+        done((yield updates))
+
+
+def repair(objects: Objects, rollout: StatefulRollout, pods: Sequence[Object]) -> Writing:
+    """Give pods back the identity and the claims that a person took (UpdateStatefulPod)."""
+    stateful_set = rollout.stateful_set
+    yield from keep_claims(objects, rollout, pods)
+    broken = [pod for pod in pods if not (has_identity(stateful_set, pod) and has_storage(stateful_set, pod))]
+    if not broken:
+        return
+    lost = [ordinal_of(pod) for pod in broken if not has_storage(stateful_set, pod)]
+    yield from _create_claims(objects, stateful_set, lost)
+    updates = []
+    for pod in broken:
+        identified = pod if has_identity(stateful_set, pod) else with_identity(stateful_set, pod)
+        whole = identified if has_storage(stateful_set, pod) else with_storage(stateful_set, identified)
+        updates.append(Update(PODS, whole))
+    results = yield updates
+    told = zip(broken, results, strict=True)
+    yield [_told(stateful_set, "update", pod["metadata"]["name"], _text(result)) for pod, result in told]
+    done(results)
+
+
+# -- events -----------------------------------------------------------------------------------------------------------
+
+
+def _is_silent(error: ApiError) -> bool:
+    """Whether an Event would say nothing: the object is there, or its namespace ends."""
+    return error.reason == "AlreadyExists" or any(
+        cause.get("reason") == "NamespaceTerminating" for cause in error.causes
+    )
+
+
+def _text(result: Result) -> str:
+    return str(result) if isinstance(result, ApiError) else ""
+
+
+def _told(stateful_set: Object, verb: str, pod: str, fault: str) -> Event:
+    """recordPodEvent. `fault`: "" if it has succeeded."""
+    what = f"{verb} Pod {pod} in StatefulSet {stateful_set['metadata']['name']}"
+    if fault:
+        return Event(stateful_set, WARNING, f"Failed{verb.title()}", f"{what} failed error: {fault}")
+    return Event(stateful_set, NORMAL, f"Successful{verb.title()}", f"{what} successful")
+
+
+def _told_of_claim(stateful_set: Object, claim: str, pod: str, fault: str) -> Event:
+    """recordClaimEvent."""
+    name = stateful_set["metadata"]["name"]
+    if fault:
+        message = f"create Claim {claim} for Pod {pod} in StatefulSet {name} failed error: {fault}"
+        return Event(stateful_set, WARNING, "FailedCreate", message)
+    return Event(
+        stateful_set, NORMAL, "SuccessfulCreate", f"create Claim {claim} Pod {pod} in StatefulSet {name} success"
+    )
