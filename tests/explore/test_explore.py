@@ -33,7 +33,7 @@ def exploration(module: str, *arguments: str, classes: tuple[str, ...] = ()) -> 
 @pytest.mark.parametrize(
     ("arguments", "found"),
     [
-        pytest.param(("--bug",), ["secrets default/a is missing after step 1"], id="bug"),
+        pytest.param(("--bug",), ["secrets default/a is missing at the end"], id="bug"),
         pytest.param((), [], id="twin"),
     ],
 )

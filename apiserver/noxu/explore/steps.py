@@ -163,16 +163,14 @@ def _advance(noxu: Noxu, wanted: Mapping[str, Any]) -> None:
 
 
 def _pods(noxu: Noxu, wanted: Mapping[str, Any]) -> None:
-    pods: Any = noxu.pods  # type: ignore[attr-defined] # of simulated nodes
     if "fail" in wanted:
-        pods.fail(wanted["name"], wanted["fail"])
+        noxu.pods.fail(wanted["name"], wanted["fail"])
     else:
-        pods.ready(wanted["name"])
+        noxu.pods.ready(wanted["name"])
 
 
 def _nodes(noxu: Noxu, wanted: Mapping[str, Any]) -> None:
-    nodes: Any = noxu.nodes  # type: ignore[attr-defined] # simulated ones
-    (nodes.lose if wanted["state"] == "lost" else nodes.restore)(wanted["name"])
+    (noxu.nodes.lose if wanted["state"] == "lost" else noxu.nodes.restore)(wanted["name"])
 
 
 class StepKind(NamedTuple):
