@@ -291,6 +291,28 @@ def test_a_node_that_is_drained_loses_its_pods_to_others(server: Noxu, kubectl: 
     assert nodes == {"node-2", "node-3"}
 
 
+def test_the_pods_of_a_lost_node_come_up_on_others(server: Noxu) -> None:
+    web = rolled_out(server, deployment("lost", 6))
+    lost = sum(pod["spec"]["nodeName"] == "node-2" for pod in server.list("pods", labels={"app": "lost"}))
+    assert lost > 0
+    try:
+        server.nodes.lose("node-2")
+        server.clock.advance("1m")  # its lease has expired
+        server.idle()
+        after_a_minute = server.get(web)["status"]
+        server.clock.advance("6m")  # what its pods tolerate has passed
+        server.idle()
+        after_seven = server.get(web)["status"]
+    finally:
+        server.nodes.restore("node-2")
+        server.clock.advance("1m")
+        server.wait("nodes", "node-2", "!has(self.spec.taints)")
+    server.idle()
+    assert after_a_minute["unavailableReplicas"] == lost
+    assert (after_seven["availableReplicas"], after_seven["terminatingReplicas"]) == (6, lost)
+    assert server.get(web)["status"]["terminatingReplicas"] == 0
+
+
 def test_a_replication_controller_scales(server: Noxu, kubectl: Kubectl) -> None:
     web = {**deployment("rc", 2), "apiVersion": "v1", "kind": "ReplicationController"}
     web["spec"] = {"replicas": 2, "selector": {"app": "rc"}, "template": web["spec"]["template"]}
