@@ -72,6 +72,8 @@ RUN_BY: Final = {
         f"docs/tenants.md {language}": "tests/docs/test_tenants.py"
         for language in ("go", "java", "js", "rust", "python")
     },
+    "docs/stages.md yaml apiVersion: noxu.dev/v1": "tests/workloads/stages/test_docs.py",
+    "docs/stages.md yaml apiVersion: kwok.x-k8s.io/v1alpha1": "tests/workloads/stages/test_docs.py",
     "docs/testing.md python": "tests/testing/test_plugin.py",
 }
 

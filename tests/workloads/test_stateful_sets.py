@@ -547,10 +547,11 @@ def test_a_claim_that_is_being_deleted_is_waited_for() -> None:
     assert names(play) == []
 
 
-def test_a_claim_that_cannot_be_created_is_told() -> None:
+def test_a_claim_that_cannot_be_created_is_told_and_tried_again() -> None:
     error = forbidden(Qualified("", "persistentvolumeclaims"), "data-web-0", "no")
     play = Play((STATEFUL_SETS, with_claims()), refuse=refusing("persistentvolumeclaims", error))
-    play.run(reconcile, WEB)
+    with pytest.raises(ApiError):
+        play.run(reconcile, WEB)
     reason = 'persistentvolumeclaims "data-web-0" is forbidden: no'
     claim_event = f"create Claim data-web-0 for Pod web-0 in StatefulSet web failed error: {reason}"
     pod_event = f"create Pod web-0 in StatefulSet web failed error: failed to create PVC data-web-0: {reason}"

@@ -201,7 +201,8 @@ class Chain:
     def mutate(self, draft: Draft) -> Awaitable[None] | None:
         """Change the object and set `draft.mutated`. Raises ApiError to refuse. None if nothing is configured."""
         began = perf_counter()
-        if draft.resource.collection not in self._consulted.collections and self.is_idle(draft.environment.reader):
+        is_looked_at = self._consulted.looks_at(draft.resource.collection, draft.request.subresource)
+        if not is_looked_at and self.is_idle(draft.environment.reader):
             lifecycle = self._lifecycle
             if lifecycle is None or lifecycle.passes(draft):
                 series = self._counted.get(("admit", draft.operation)) or self._series("admit", draft.operation)
@@ -251,7 +252,9 @@ class Chain:
 
     def _consults(self, draft: Draft) -> bool:
         """Whether plug-ins about the kind check this write."""
-        return draft.operation in ("CREATE", "UPDATE") and draft.resource.collection in self._consulted.collections
+        if draft.operation not in ("CREATE", "UPDATE"):
+            return False
+        return self._consulted.looks_at(draft.resource.collection, draft.request.subresource)
 
     async def _admit(self, plugins: Sequence[Mutating], request: Attributes) -> None:
         for plugin in plugins:
@@ -276,7 +279,7 @@ class Chain:
         is_checked = (
             self._checks_owners
             or resource.group == ADMISSION_GROUP
-            or resource.collection in self._consulted.collections
+            or self._consulted.looks_at(resource.collection, draft.request.subresource)
         )
         if not is_checked and self.is_idle(draft.environment.reader):
             series = self._counted.get(("validate", draft.operation)) or self._series("validate", draft.operation)

@@ -20,6 +20,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
 from noxu.cpu_budget import spend
@@ -288,11 +289,16 @@ def _bytes(value: Json) -> Json:
 
 def _quantity(value: Json) -> Json:
     """Quantity.UnmarshalJSON: the canonical form of a text or a number."""
-    from noxu.go import quantity  # it imports decimal, and few servers see a quantity at their start
-
     if isinstance(value, (int, float)) and type(value) is not bool:
         value = number_text(value)
-    return str(quantity.parse(value.strip() if type(value) is str else ""))
+    return _canonical_quantity(value.strip() if type(value) is str else "")
+
+
+@lru_cache(maxsize=1024)  # the same few are in all pods, and each write reads them several times
+def _canonical_quantity(text: str) -> str:
+    from noxu.go import quantity  # it imports decimal, and few servers see a quantity at their start
+
+    return str(quantity.parse(text))
 
 
 def _duration(value: Json) -> Json:

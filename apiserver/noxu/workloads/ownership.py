@@ -8,11 +8,13 @@ controlled by another one                 ignored
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Generator, Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from noxu.api.errors import ApiError
-from noxu.api.selectors import label_selector
+from noxu.api.selectors import LabelSelector, label_selector
 from noxu.values import Object
 from noxu.workloads.objects import controller_of
 from noxu.workloads.writes import Kind, Result, Update, Write, stored
@@ -36,9 +38,15 @@ def selects(selector: Object | None, value: Object) -> bool:
     if not selector:
         return False
     try:
-        return label_selector(selector).matches(value["metadata"].get("labels") or {})
+        return _parsed(json.dumps(selector)).matches(value["metadata"].get("labels") or {})
     except ValueError:
         return False
+
+
+@lru_cache(maxsize=1024)  # an owner asks for each of its pods, again and again
+def _parsed(selector: str) -> LabelSelector:
+    """Raises ValueError."""
+    return label_selector(json.loads(selector))
 
 
 class Claimed(NamedTuple):

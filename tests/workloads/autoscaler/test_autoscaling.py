@@ -10,10 +10,10 @@ import pytest
 
 from noxu.api.errors import ApiError, internal_error
 from noxu.values import Object
-from noxu.workloads.autoscaler.autoscaling import PERIOD, Autoscaler, autoscale
-from noxu.workloads.autoscaler.normalization import AutoscalerPast
+from noxu.workloads.autoscaler.autoscaling import Autoscaler, autoscale, is_urgent
+from noxu.workloads.autoscaler.normalization import PERIOD, AutoscalerPast
 from noxu.workloads.objects import AUTOSCALERS, DEPLOYMENTS, PODS, Objects
-from noxu.workloads.writes import Name, Steps, Write, WriteScale
+from noxu.workloads.writes import Kind, Name, Steps, Write, WriteScale
 from tests.rows import rows
 from tests.workloads.autoscaler.measured_pods import measured_pod
 from tests.workloads.plays import Play
@@ -247,19 +247,71 @@ def test_a_scale_without_a_selector() -> None:
     assert scene.conditions["ScalingActive"] == "False InvalidSelector"
 
 
-def test_what_an_autoscaler_looks_at() -> None:
-    objects = Objects([(AUTOSCALERS, autoscaler())])
+def made() -> Autoscaler:
+    """A controller without a server."""
     controller = Autoscaler.__new__(Autoscaler)
-    new, old = autoscaler(), autoscaler(3)
-    quiet, busy = measured_pod("p", 1), measured_pod("p", 2)
-    web = [Name("default", "web")]
-    for kind, before, after, expected in (
-        (AUTOSCALERS, None, new, web),
-        (AUTOSCALERS, old, new, web),
-        (AUTOSCALERS, new, {**new, "status": {}}, []),
-        (AUTOSCALERS, new, None, web),
-        (PODS, quiet, busy, web),
-        (PODS, quiet, {**quiet, "status": {}}, []),
-        (PODS, None, busy, []),
-    ):
-        assert list(controller.affected(objects, kind, before, after)) == expected
+    controller._past, controller._urgent = {}, set()
+    return controller
+
+
+WEB: Final = [Name("default", "web")]
+READY, UNREADY, BUSY = measured_pod("p", 1), measured_pod("p", 1, ready=False), measured_pod("p", 2)
+
+
+@rows(
+    "kind, before, after, expected, urgent",
+    [
+        (AUTOSCALERS, None, autoscaler(), WEB, True),
+        (AUTOSCALERS, autoscaler(3), autoscaler(), WEB, True),
+        (AUTOSCALERS, autoscaler(), {**autoscaler(), "status": {}}, [], True),
+        (AUTOSCALERS, autoscaler(), None, WEB, True),
+        (PODS, READY, BUSY, WEB, True),
+        (PODS, READY, {**READY, "status": {**READY["status"], "podIP": "10.0.0.1"}}, [], False),
+        (PODS, UNREADY, READY, WEB, False),
+        (PODS, None, BUSY, WEB, False),
+        (DEPLOYMENTS, deployment(1), deployment(2), WEB, False),
+        (DEPLOYMENTS, deployment(1), deployment(1, paused=True), [], False),
+    ],
+)
+def test_what_an_autoscaler_looks_at(
+    kind: Kind, before: Object | None, after: Object | None, expected: list[Name], urgent: bool
+) -> None:
+    objects = Objects([(AUTOSCALERS, autoscaler())])
+    assert list(made().affected(objects, kind, before, after)) == expected
+    assert is_urgent(kind, before, after) == urgent
+
+
+def test_an_autoscaler_looks_more_rarely_while_nothing_changes() -> None:
+    scene, controller = Scene(autoscaler(target=60), "600 600", 2), made()
+
+    def look() -> float:
+        again = scene.run(controller.steps, "default/web")
+        assert again is not None
+        return again
+
+    assert [look() for _ in range(2)] == [PERIOD, PERIOD]  # the second time it does not look
+    scene.done()
+    total, looks = 0.0, 0
+    while total < 24 * 3600:
+        scene.pass_time(again := look())
+        total, looks = total + again, looks + 1
+    assert (looks < 60, scene.done()) == (True, [])
+    scene.use("100 100")
+    scene.pass_time(60)
+    assert (look(), scene.done()) == (PERIOD, ["update horizontalpodautoscalers/status web"])
+    assert scene.conditions["AbleToScale"] == "True ScaleDownStabilized"  # by what was recommended until now
+    scene.pass_time(301)
+    look()
+    assert scene.conditions["AbleToScale"] == "True ReadyForNewScale"
+
+
+def test_who_changes_what_pods_use_does_not_wait() -> None:
+    scene, controller = Scene(autoscaler(), "300 300 300", 3), made()
+    scene.run(controller.steps, "default/web")
+    scene.use("300 500 700")
+    scene.done()
+    assert scene.run(controller.steps, "default/web") == PERIOD
+    assert scene.done() == []
+    controller._urgent.add(Name("default", "web"))
+    scene.run(controller.steps, "default/web")
+    assert scene.done() == resized(5, f"{CPU} above target")

@@ -57,6 +57,10 @@ TABLE: Final = (
 """In the order in which they run, which is upstream's (AllOrderedPlugins)."""
 
 
+OF_STATUS: Final = frozenset({_REQUESTS})
+"""The collections whose plug-ins look at writes to /status, too. Those of others leave them alone."""
+
+
 @lru_cache(maxsize=8)
 def consulted(enabled: frozenset[str]) -> Consulted:
     """The plug-ins that are enabled. The same for all servers: only what is loaded is added later."""
@@ -75,6 +79,10 @@ class Consulted:
         self.collections = frozenset(self._listed)
         """The collections for which there are plug-ins."""
         self._rules: dict[str, tuple[tuple[str, PluginRules], ...]] = {}
+
+    def looks_at(self, collection: str, subresource: str) -> bool:
+        """Whether there are plug-ins for writes to a collection, or to a subresource of its objects."""
+        return collection in self.collections and (subresource != "status" or collection in OF_STATUS)
 
     def rules(self, collection: str) -> tuple[tuple[str, PluginRules], ...]:
         """(name, rules) of the plug-ins for a collection, in order."""

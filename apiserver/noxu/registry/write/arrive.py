@@ -54,6 +54,10 @@ def read_body(draft: Draft) -> None:
     """Decode the object in the request's body."""
     content, media_type, complaints = draft.request.body
     validation = draft.request.options.field_validation
+    if isinstance(content, dict) and not draft.resource.is_custom:
+        draft.new = content  # another's: `decode` copies an object of a built-in kind
+        draft.outcome.complaints = list(complaints)
+        return
     if isinstance(content, dict):
         content, media_type = codec.encode(content, sort_keys=False), ENCODED
     if media_type == ENCODED:

@@ -1,6 +1,7 @@
 """horizontal-pod-autoscaler-controller (pkg/controller/podautoscaler/horizontal.go).
 
-Every 15 seconds of object time, and when an autoscaler or the annotations of pods change: the most that a metric asks for becomes
+Every 15 seconds of object time, more rarely while nothing changes, and at once when a person changes an autoscaler or what the
+annotations of pods say: the most that a metric asks for becomes
 the scale of the target, stabilized and limited. The status is written if it differs.
 
     AbleToScale      SucceededGetScale, ReadyForNewScale, ScaleUpStabilized, ScaleDownStabilized, SucceededRescale; or a failure
@@ -22,12 +23,21 @@ from noxu.go.time import format_time
 from noxu.values import Object
 from noxu.workloads import usage
 from noxu.workloads.autoscaler import normalization, sources
-from noxu.workloads.autoscaler.normalization import At, AutoscalerPast, Bounds
+from noxu.workloads.autoscaler.normalization import PERIOD, At, AutoscalerPast, Bounds
 from noxu.workloads.autoscaler.sources import AskedReplicas, MetricFailure, ScaledPods
 from noxu.workloads.engine import WorkloadController
 from noxu.workloads.informer import Informer
-from noxu.workloads.objects import AUTOSCALERS, PODS, Objects, name_of
-from noxu.workloads.pods import with_condition
+from noxu.workloads.objects import (
+    AUTOSCALERS,
+    DEPLOYMENTS,
+    PODS,
+    REPLICA_SETS,
+    REPLICATION_CONTROLLERS,
+    STATEFUL_SETS,
+    Objects,
+    name_of,
+)
+from noxu.workloads.pods import is_ready, phase, with_condition
 from noxu.workloads.writes import (
     NORMAL,
     WARNING,
@@ -43,7 +53,8 @@ from noxu.workloads.writes import (
     with_status,
 )
 
-PERIOD: Final = 15.0  # seconds; --horizontal-pod-autoscaler-sync-period
+SCALED: Final = (DEPLOYMENTS, STATEFUL_SETS, REPLICA_SETS, REPLICATION_CONTROLLERS)
+"""Targets whose changes are seen. Other ones, custom resources, are seen with the next look."""
 _UNABLE: Final = "the HPA controller was unable to get the target's current scale: "
 
 
@@ -52,26 +63,61 @@ class Autoscaler(WorkloadController):
 
     name = "horizontal-pod-autoscaler-controller"
     kind = AUTOSCALERS
-    looks_at = (PODS,)
+    looks_at = (PODS, *SCALED)
     account = "horizontal-pod-autoscaler"
 
     def __init__(self, parts: ControllerParts, informer: Informer, config: Config) -> None:
         super().__init__(parts, informer, config)
         self._past: dict[Name, AutoscalerPast] = {}
+        self._urgent: set[Name] = set()  # those that look at once
+
+    def changed(self, kind: Kind, old: Object | None, new: Object | None) -> None:
+        if is_urgent(kind, old, new):
+            self._urgent.update(self.affected(self.objects, kind, old, new))
+        super().changed(kind, old, new)
 
     def affected(self, objects: Objects, kind: Kind, old: Object | None, new: Object | None) -> Iterable[Name]:
         if kind == AUTOSCALERS:
             if old is None or new is None or old["spec"] != new["spec"]:
                 yield name_of(new or old or {})
-        elif new is not None and old is not None and _says(old) != _says(new):
-            yield from map(name_of, objects.within(AUTOSCALERS, new["metadata"]["namespace"]))
+        elif old is None or new is None or _counts(kind, old) != _counts(kind, new):
+            yield from map(name_of, objects.within(AUTOSCALERS, (new or old or {})["metadata"]["namespace"]))
 
     def steps(self, objects: Objects, key: Name, now: datetime) -> Steps:
-        found = objects.get(AUTOSCALERS, key)
+        found, is_urgent_now = objects.get(AUTOSCALERS, key), key in self._urgent
+        self._urgent.discard(key)  # what changes from here on is urgent again
         if found is None:
             self._past.pop(key, None)
             return None
-        return (yield from autoscale(objects, found, self._past.setdefault(key, AutoscalerPast()), now))
+        past = self._past.setdefault(key, AutoscalerPast())
+        if not is_urgent_now and (left := past.left(now)) > 0:
+            return left
+        past.begin(now)
+        try:
+            yield from autoscale(objects, found, past, now)
+        except ApiError:
+            self._urgent.add(key)
+            raise
+        newest = objects.get(AUTOSCALERS, key) or {}
+        return past.end(now, is_same=newest.get("status") == found.get("status"))
+
+
+def is_urgent(kind: Kind, old: Object | None, new: Object | None) -> bool:
+    """Whether a change is a person's, who waits for what follows: of an autoscaler, or of what the annotations of a pod say."""
+    if kind == AUTOSCALERS:
+        return True
+    return kind == PODS and old is not None and new is not None and _says(old) != _says(new)
+
+
+def _counts(kind: Kind, value: Object) -> object:
+    """What autoscalers see of a pod, or of a target."""
+    if kind != PODS:
+        return value["spec"].get("replicas"), value["spec"].get("selector")
+    status = value.get("status") or {}
+    running = ["running" in (each.get("state") or {}) for each in status.get("containerStatuses") or ()]
+    metadata = value["metadata"]
+    is_ending = "deletionTimestamp" in metadata
+    return _says(value), metadata.get("labels"), phase(value), is_ready(value), running, is_ending
 
 
 def _says(pod: Object) -> list[tuple[str, str]]:

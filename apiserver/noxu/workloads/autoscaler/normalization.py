@@ -17,6 +17,10 @@ from noxu.go import quantity
 from noxu.values import Object
 from noxu.workloads.autoscaler.replicas import TOLERANCE, Tolerances
 
+PERIOD: Final = 15.0  # seconds; --horizontal-pod-autoscaler-sync-period
+QUIET_LOOKS: Final = 20
+MAX_DOUBLINGS: Final = 8  # about an hour
+MAX_POLICY_PERIOD: Final = 1800  # seconds; of all policies
 DOWNSCALE_STABILIZATION: Final = 300  # seconds; --horizontal-pod-autoscaler-downscale-stabilization
 LIMIT_FACTOR: Final = 2
 LIMIT_LEAST: Final = 4
@@ -45,11 +49,18 @@ class At(NamedTuple):
 
 @dataclass
 class AutoscalerPast:
-    """What an autoscaler has recommended, and how it has changed the replicas, up and down."""
+    """What an autoscaler has recommended, how it has changed the replicas, up and down, and when it has looked.
+
+    It looks every PERIOD. Where nothing has changed for QUIET_LOOKS, and nothing is left that time alone changes, it looks more
+    and more rarely, until something changes: a year of a controlled clock would have two million looks. What it has recommended last
+    counts as recommended until then.
+    """
 
     recommendations: list[At] = field(default_factory=list)
     ups: list[At] = field(default_factory=list)
     downs: list[At] = field(default_factory=list)
+    last: datetime | None = None
+    quiet: int = 0
 
     def changed(self, before: int, after: int, behavior: Object | None, now: datetime) -> None:
         """Remember a change as long as a policy looks at it."""
@@ -59,6 +70,29 @@ class AutoscalerPast:
         longest = max((policy["periodSeconds"] for policy in rules["policies"]), default=0)
         events = self.ups if after > before else self.downs
         events[:] = [*(each for each in events if _age(each, now) <= longest), At(abs(after - before), now)]
+
+    @property
+    def period(self) -> float:
+        """The seconds between this look and the next one, if nothing changes."""
+        return PERIOD * 2.0 ** min(max(self.quiet - QUIET_LOOKS, 0), MAX_DOUBLINGS)
+
+    def left(self, now: datetime) -> float:
+        """The seconds in which it does not look again, whatever changes; 0 or less: it looks."""
+        return 0.0 if self.last is None else PERIOD - (now - self.last).total_seconds()
+
+    def begin(self, now: datetime) -> None:
+        """It looks again."""
+        if self.period > PERIOD and self.recommendations:
+            self.recommendations.append(At(self.recommendations[-1].replicas, now))
+        if self.last is not None and (now - self.last).total_seconds() < self.period:
+            self.quiet = 0  # something has changed
+
+    def end(self, now: datetime, *, is_same: bool) -> float:
+        """It has looked, and found the same state: the seconds until the next look."""
+        is_settled = len({each.replicas for each in self.recommendations}) <= 1
+        has_changed = any(_age(each, now) <= MAX_POLICY_PERIOD for each in (*self.ups, *self.downs))
+        self.last, self.quiet = now, self.quiet + 1 if is_same and is_settled and not has_changed else 0
+        return self.period
 
 
 class Reasoned(NamedTuple):

@@ -6,6 +6,7 @@ A pod of the node's network has the node's address. An address is free again whe
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Sequence
 from typing import Final
 
 from noxu.values import Object
@@ -14,6 +15,9 @@ from noxu.workloads.objects import Objects
 WITHOUT_RANGE: Final = ipaddress.ip_network("10.243.0.0/16")
 """The addresses of pods on nodes that have no range: persons made them."""
 RESERVED: Final = 2  # the network itself and its gateway
+
+
+_FEW: Final = 16  # addresses that are kept after they are used
 
 
 class Addresses:
@@ -26,13 +30,20 @@ class Addresses:
     def give(self, pod: Object, node: Object, objects: Objects) -> str:
         """The address of a pod that starts on a node; the same one if it is asked again."""
         name, uid = node["metadata"]["name"], pod["metadata"]["uid"]
-        present = {each["metadata"]["uid"]: each for each in objects.on_node(name)}
-        given = {owner: address for owner, address in self._given.get(name, {}).items() if _is_open(present.get(owner))}
-        self._given[name] = given
+        given = self._given.setdefault(name, {})
         if uid not in given:
-            used = {(each.get("status") or {}).get("podIP") for each in present.values()} | set(given.values())
+            pods = objects.on_node(name)
+            if len(given) > len(pods) + _FEW:
+                self._forget(given, pods)
+            used = {(each.get("status") or {}).get("podIP") for each in pods} | set(given.values())
             given[uid] = self._next(name, _network(node), used)
         return given[uid]
+
+    def _forget(self, given: dict[str, str], pods: Sequence[Object]) -> None:
+        """Forget the addresses that are in the statuses of their pods, and those of pods that are gone."""
+        waiting = {each["metadata"]["uid"] for each in pods if not (each.get("status") or {}).get("podIP")}
+        for owner in given.keys() - waiting:
+            del given[owner]
 
     def _next(self, node: str, network: ipaddress.IPv4Network | ipaddress.IPv6Network, used: set[str | None]) -> str:
         size = network.num_addresses - RESERVED - 1  # without the broadcast address
@@ -44,11 +55,6 @@ class Addresses:
                 self._last[node] = position
                 return address
         raise ValueError(f"node {node} has no free address in {network}")
-
-
-def _is_open(pod: Object | None) -> bool:
-    """Whether a pod is there whose status has no address yet."""
-    return pod is not None and not (pod.get("status") or {}).get("podIP")
 
 
 def _network(node: Object) -> ipaddress.IPv4Network | ipaddress.IPv6Network:

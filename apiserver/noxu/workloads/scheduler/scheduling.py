@@ -44,7 +44,7 @@ from noxu.workloads.writes import (
 )
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
-BATCH: Final = 16  # pods that are bound at the same time: more would hold the event loop for long
+BATCH: Final = 8  # pods that are bound at the same time: more would hold the event loop for long
 QUEUE: Final = Name("", "queue")
 Work: TypeAlias = Generator[Sequence[Write], Sequence[Result], Sequence[Result]]
 """A part of the steps: the writes that were refused."""

@@ -18,6 +18,7 @@ from noxu.workloads.objects import CLAIMS, PODS, Objects
 from noxu.workloads.pods import is_terminating, phase
 from noxu.workloads.stateful_sets.claims import claims_of, is_stale, new_claims, reowned
 from noxu.workloads.stateful_sets.identity import (
+    claim_templates,
     has_identity,
     has_storage,
     new_pod,
@@ -27,7 +28,7 @@ from noxu.workloads.stateful_sets.identity import (
     with_storage,
 )
 from noxu.workloads.stateful_sets.replicas import StatefulRollout
-from noxu.workloads.writes import NORMAL, WARNING, Create, Delete, Event, Result, Update, Write, done
+from noxu.workloads.writes import NORMAL, WARNING, Create, Delete, Event, Result, Update, Write, done, stored
 
 Writing = Generator[Sequence[Write], Sequence[Result], None]
 """Steps that raise the first ApiError, after they have told about all."""
@@ -46,14 +47,11 @@ def create_pods(objects: Objects, rollout: StatefulRollout, missing: Sequence[in
 def _create_batch(objects: Objects, rollout: StatefulRollout, batch: Sequence[int]) -> Writing:
     stateful_set = rollout.stateful_set
     waiting = [n for n in batch if is_stale(objects, stateful_set, n, pod_name(stateful_set, n))]
-    faults = yield from _create_claims(objects, stateful_set, [n for n in batch if n not in waiting])
+    faults, failure = yield from _create_claims(objects, stateful_set, [n for n in batch if n not in waiting])
     events = [_told(stateful_set, "create", pod_name(stateful_set, n), text) for n, text in faults.items()]
     created = [n for n in batch if n not in waiting and n not in faults]
-    if not created:
-        if events:
-            yield events
-        return
-    results = yield [Create(PODS, new_pod(stateful_set, rollout.revision_for(n), n)) for n in created]
+    pods = [Create(PODS, new_pod(stateful_set, rollout.revision_for(n), n)) for n in created]
+    results = (yield pods) if pods else ()
     writes: list[Write] = []
     for n, result in zip(created, results, strict=True):
         if isinstance(result, dict):
@@ -62,42 +60,46 @@ def _create_batch(objects: Objects, rollout: StatefulRollout, batch: Sequence[in
             events.append(_told(stateful_set, "create", pod_name(stateful_set, n), _text(result)))
     if writes or events:
         done((yield [*writes, *events]))
-    done(results)
+    done([*results, failure])
 
 
 def create_missing_claims(objects: Objects, rollout: StatefulRollout, pods: Sequence[Object]) -> Writing:
     """Those of pods that are pending (createMissingPersistentVolumeClaims)."""
     stateful_set = rollout.stateful_set
     pending = [pod for pod in pods if phase(pod) == "Pending"]
-    faults = yield from _create_claims(objects, stateful_set, [ordinal_of(pod) for pod in pending])
+    faults, failure = yield from _create_claims(objects, stateful_set, [ordinal_of(pod) for pod in pending])
     yield from keep_claims(objects, rollout, [pod for pod in pending if ordinal_of(pod) not in faults])
+    stored(failure)
 
 
 def _create_claims(
     objects: Objects, stateful_set: Object, ordinals: Sequence[int]
-) -> Generator[Sequence[Write], Sequence[Result], dict[int, str]]:
-    """Why the claims of some of the ordinals are not there."""
+) -> Generator[Sequence[Write], Sequence[Result], tuple[dict[int, str], ApiError | None]]:
+    """Why the claims of some of the ordinals are not there, and the first error. One that is being deleted is no error: wait."""
     faults: dict[int, list[str]] = {}
     missing: list[tuple[int, Object]] = []
+    failure: ApiError | None = None
     for ordinal in ordinals:
         found = {claim["metadata"]["name"]: claim for claim in claims_of(objects, stateful_set, ordinal)}
         ending = [f"pvc {name} is being deleted" for name, claim in found.items() if is_terminating(claim)]
         if ending:
             faults[ordinal] = ending
-        wanted = new_claims(stateful_set, ordinal)
-        missing += [(ordinal, claim) for claim in wanted if claim["metadata"]["name"] not in found]
+        if len(found) < len(claim_templates(stateful_set)):
+            wanted = new_claims(stateful_set, ordinal)
+            missing += [(ordinal, claim) for claim in wanted if claim["metadata"]["name"] not in found]
     if missing:
         results = yield [Create(CLAIMS, claim) for _, claim in missing]
         events = []
         for (ordinal, claim), result in zip(missing, results, strict=True):
             name = claim["metadata"]["name"]
             if isinstance(result, ApiError):
+                failure = failure or result
                 faults.setdefault(ordinal, []).append(f"failed to create PVC {name}: {result}")
             if not isinstance(result, ApiError) or not _is_silent(result):
                 events.append(_told_of_claim(stateful_set, name, pod_name(stateful_set, ordinal), _text(result)))
         if events:
             yield events
-    return {ordinal: aggregate(texts) for ordinal, texts in faults.items()}
+    return {ordinal: aggregate(texts) for ordinal, texts in faults.items()}, failure
 
 
 def delete_pods(rollout: StatefulRollout, pods: Sequence[Object]) -> Writing:
@@ -124,7 +126,8 @@ def repair(objects: Objects, rollout: StatefulRollout, pods: Sequence[Object]) -
     if not broken:
         return
     lost = [ordinal_of(pod) for pod in broken if not has_storage(stateful_set, pod)]
-    yield from _create_claims(objects, stateful_set, lost)
+    _, failure = yield from _create_claims(objects, stateful_set, lost)
+    stored(failure)
     updates = []
     for pod in broken:
         identified = pod if has_identity(stateful_set, pod) else with_identity(stateful_set, pod)
