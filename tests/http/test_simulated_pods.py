@@ -125,6 +125,8 @@ ONE_OF: Final = "you must specify at least 1 of stdin, stdout, stderr"
          f"{NOTHING}'ls -l' is not executed in pod web-0; say what a command answers with `exec:` rules, or start with --exec succeed"),
         ("no command", "POST", "web-0/exec?stdout=1", spdy_of(V4), 400, "you must specify a command"),
         ("a port", "POST", "web-0/portforward?ports=80", spdy_of(V4), 400, f"{NOTHING}no port of pod web-0 is open"),
+        ("a proxy", "GET", "web-0/proxy", {}, 503,
+         f"error trying to reach service: {NOTHING}none of their ports is open"),
         ("no upgrade", "POST", "web-0/exec?command=greet&stdout=1", {}, 400, "Upgrade request required"),
         ("no stream", "POST", "web-0/exec?command=greet", spdy_of(V4), 400, ONE_OF),
         ("stderr of a terminal", "POST", "web-0/exec?command=greet&stderr=1&tty=1", spdy_of(V4), 400, ONE_OF),

@@ -264,6 +264,27 @@ def test_the_profile(noxu, noxu_session):
     project.runpytest_inprocess().assert_outcomes(passed=1)
 
 
+def test_simulated_nodes_are_an_option_and_a_keyword_of_marks(project: pytest.Pytester) -> None:
+    project.makefile(".ini", pytest="[pytest]\nasyncio_default_fixture_loop_scope=function\nnoxu_nodes = 2\n")
+    project.makepyfile(
+        """
+import pytest
+def names(noxu):
+    return [item["metadata"]["name"] for item in noxu.list("nodes")]
+def test_the_option(noxu):
+    assert names(noxu) == ["node-1", "node-2"]
+    assert noxu.wait("nodes", "node-2", "Ready")
+@pytest.mark.noxu(nodes=1)
+def test_the_mark_counts(noxu):
+    assert names(noxu) == ["node-1"]
+@pytest.mark.noxu(nodes=None)
+def test_a_bare_server(noxu):
+    assert names(noxu) == []
+"""
+    )
+    project.runpytest_inprocess().assert_outcomes(passed=3)
+
+
 # -- scopes, marks, options ---------------------------------------------------------------------------------------------
 
 
@@ -392,6 +413,10 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     (("--noxu-authorization-modes=x",), 'ERROR: noxu_authorization_modes: authorization-mode "x" is not a valid mode (this server has AlwaysAllow, *'),
     (("--noxu-feature-gates=x=true",), "ERROR: noxu_feature_gates: unrecognized feature gate: x *"),
     (("--noxu-feature-gates=CBORServingAndStorage",), "ERROR: noxu_feature_gates: CBORServingAndStorage: write GATE=true or GATE=false"),
+    (("--noxu-nodes=some",), "ERROR: noxu_nodes: some is no number of nodes"),
+    (("--noxu-nodes=9999",), "ERROR: noxu_nodes: nodes: 9999 is not a number from 0 to 5000"),
+    (("--noxu-exec=succeed",), "ERROR: noxu_exec: exec is about simulated nodes: add nodes"),
+    (("--noxu-stages=nowhere.yaml",), "ERROR: noxu_stages: *nowhere.yaml: no such file or directory"),
     (("--noxu-requests=all",), "ERROR: noxu_requests: all is no number of requests"),
 ]  # fmt: skip
 

@@ -29,9 +29,9 @@ def _clean(noxu: Noxu) -> Iterator[None]:
     noxu.idle()
 
 
-def run(noxu: Noxu, name: str, node: str = "node-1") -> None:
+def run(noxu: Noxu, name: str, node: str = "node-1", **labels: str) -> None:
     spec = {"nodeName": node, "containers": [{"name": "c", "image": "nginx"}]}
-    noxu.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec})
+    noxu.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": labels}, "spec": spec})
     noxu.idle()
 
 
@@ -93,6 +93,32 @@ def test_nothing_happens_on_a_lost_node(noxu: Noxu) -> None:
     assert noxu.list("pods") == []
 
 
+def test_a_fault_lets_a_group_of_pods_fail_as_long_as_it_is_on(noxu: Noxu) -> None:
+    run(noxu, "web-0", app="web")
+    run(noxu, "web-1", app="web")
+    run(noxu, "db-0", app="db")
+    with noxu.fault(pod={"simulate": "never-ready", "selector": "app=web"}, name="web-1") as fault:
+        noxu.idle()
+        assert [state(noxu, name)[-4:] for name in ("web-0", "web-1", "db-0")] == ["True", "alse", "True"]
+        assert [hit["request"]["name"] for hit in fault.fired] == ["web-1"]
+    noxu.idle()
+    assert state(noxu, "web-1") == "Running running Ready=True"
+
+
+def test_a_fault_of_pods_has_a_time_and_a_chance(noxu: Noxu) -> None:
+    names = [f"p-{number}" for number in range(8)]
+    for name in names:
+        run(noxu, name)
+    with noxu.fault(pod={"simulate": "never-ready", "pods": "p-*"}, probability=0.5, from_="10s", until="20s"):
+        unready = []
+        for _ in range(3):
+            noxu.idle()
+            unready.append(sum(state(noxu, name).endswith("False") for name in names))
+            noxu.clock.advance("10s")
+    assert (unready[0], unready[2]) == (0, 0)
+    assert 0 < unready[1] < 8
+
+
 def test_rules_are_listed_and_forgotten(noxu: Noxu) -> None:
     noxu.pods.fail("a", "oom")
     noxu.pods.exec("web-*", ["pg_isready"], stdout="ok", code=1)
@@ -125,6 +151,12 @@ def test_what_is_wrong_is_said(noxu: Noxu) -> None:
 def test_a_server_without_nodes_says_so() -> None:
     with Noxu() as without, pytest.raises(ApiError, match="this server has no simulated nodes: start it with --nodes"):
         without.pods.fail("a", "oom")
+    with (
+        Noxu() as without,
+        pytest.raises(ApiError, match="this server has no simulated nodes"),
+        without.fault(pod="oom"),
+    ):
+        pass
 
 
 async def test_in_a_coroutine_they_are_awaited(noxu: Noxu) -> None:

@@ -13,11 +13,25 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import count
 
-from noxu.api.errors import ApiError
+from noxu.api.errors import ApiError, Qualified, not_found
 from noxu.go.time import format_time
+from noxu.kinds.checks import selector_text
 from noxu.values import Object, copy
 from noxu.workloads.objects import PODS, Objects, name_of
-from noxu.workloads.writes import Bind, Create, Delete, Event, Kind, Name, Result, Steps, Update, Write
+from noxu.workloads.writes import (
+    Bind,
+    Create,
+    Delete,
+    Event,
+    Kind,
+    Name,
+    ReadScale,
+    Result,
+    Steps,
+    Update,
+    Write,
+    WriteScale,
+)
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 StepsOf = Callable[[Objects, Name, datetime], Steps]
@@ -73,6 +87,8 @@ class Play:
             results = [self._carry_out(write) for write in writes]
 
     def _carry_out(self, write: Write) -> Result:
+        if isinstance(write, ReadScale):
+            return self._refuse(write) or self._scale(write)
         self.writes.append(write)
         if not isinstance(write, Event) and (error := self._refuse(write)) is not None:
             return error
@@ -92,7 +108,21 @@ class Play:
             case Bind(pod, node):
                 self.objects.put(PODS, {**pod, "spec": {**pod["spec"], "nodeName": node}})
                 return None
+            case WriteScale(target, scale):
+                kind = _kind_of(target)
+                found = self.get(kind, f"{scale['metadata']['namespace']}/{target['name']}")
+                self.objects.put(kind, {**found, "spec": {**found["spec"], "replicas": scale["spec"]["replicas"]}})
+                return None
         return None
+
+    def _scale(self, read: ReadScale) -> Result:
+        kind, name = _kind_of(read.target), read.target["name"]
+        found = self.objects.get(kind, Name(read.namespace, name))
+        if found is None:
+            return not_found(Qualified(*kind), name)
+        metadata, selector = found["metadata"], found["spec"].get("selector")
+        status = {"replicas": 0, **({"selector": selector_text(selector)} if selector else {})}
+        return {"metadata": dict(metadata), "spec": {"replicas": found["spec"].get("replicas", 0)}, "status": status}
 
     def _delete(self, kind: Kind, value: Object) -> None:
         """An object with finalizers stays, and is terminating."""
@@ -124,8 +154,16 @@ def sentence(write: Write) -> str:
             return f"delete {kind[1]} {value['metadata']['name']}"
         case Bind(pod, node):
             return f"bind {pod['metadata']['name']} {node}"
+        case ReadScale(target, _):
+            return f"read the scale of {target['kind']} {target['name']}"
+        case WriteScale(target, scale):
+            return f"scale {target['kind']} {target['name']} to {scale['spec']['replicas']}"
         case Event():
             return f"event {write.type} {write.reason}: {write.message}"
+
+
+def _kind_of(target: Object) -> Kind:
+    return target["apiVersion"].rpartition("/")[0], f"{target['kind'].lower()}s"
 
 
 def _name(text: str) -> Name:

@@ -494,6 +494,71 @@ def test_when_the_nodes_of_a_surging_set_change_old_pods_wait_for_new_ones() -> 
     assert play.images() == ["b two"]
 
 
+READY, IMAGE = "ready", "image"
+
+
+@rows(
+    "strategy, were_ready, rounds",
+    [
+        (rolling(2), True, [IMAGE, (0, 2), (2, 0), READY, (0, 2), (2, 0), READY, (0, 1), (1, 0), READY, (0, 0)]),
+        (surging(2), True, [IMAGE, (2, 0), (0, 0), READY, (2, 2), (0, 0), READY, (1, 2), READY, (0, 1), (0, 0)]),
+        (rolling(3), True, [IMAGE, (0, 3), (3, 0), (0, 0)]),
+        (rolling(2), True, [IMAGE, (0, 2), (2, 0), (0, 0), IMAGE, (0, 2), (2, 0), (0, 0)]),
+        (rolling(3), False, [IMAGE, (0, 5), (5, 0), (0, 0)]),
+        (surging(3), False, [IMAGE, (5, 0), (0, 5), READY, (0, 0)]),
+        (rolling(3), True, [(0, 0)]),
+    ],
+    ids=[
+        "as many at a time as may be unavailable",
+        "as many at a time as may surge",
+        "new pods that are not ready stop it",
+        "another template replaces those that are not ready",
+        "old pods that are not ready are all replaced",
+        "old pods that are not ready are all replaced, with surge",
+        "the template is the same",
+    ],
+)
+def test_the_rounds_of_an_update(strategy: Object, were_ready: bool, rounds: list[Any]) -> None:
+    """Each round: how many pods are created and deleted, as upstream's tests have it."""
+    play = Daemons(daemon_set(updateStrategy=strategy), *(node(name) for name in "abcde"))
+    _round(play)
+    if were_ready:
+        _all_ready(play)
+    for n, expected in enumerate(rounds):
+        if expected == IMAGE:
+            play.change(f"image-{n}")
+        elif expected == READY:
+            _all_ready(play)
+        else:
+            assert _round(play) == expected, n
+
+
+def test_an_update_with_surge_leaves_a_node_that_no_longer_fits_in_time() -> None:
+    tolerated = template(tolerations=[{"key": "mine", "operator": "Exists"}])
+    nodes = [node("a", taint("mine")), *(node(name) for name in "bcde")]
+    play = Daemons(daemon_set(updateStrategy=surging(1), template=tolerated), *nodes)
+    assert _round(play) == (5, 0)
+    _all_ready(play)
+    play.change("two")
+    for expected in [(1, 1), (1, 1), (1, 1), (1, 1), (0, 1)]:
+        assert _round(play) == expected
+        assert _round(play) == (0, 0)
+        _all_ready(play)
+
+
+def _round(play: Daemons) -> tuple[int, int]:
+    play.done()
+    play.reconcile()
+    finish_deletions(play)
+    texts = play.done()
+    return texts.count("create pods logs-"), sum(text.startswith("delete pods") for text in texts)
+
+
+def _all_ready(play: Daemons) -> None:
+    for pod in list(play.pods()):
+        become_ready(play, f"default/{pod['metadata']['name']}")
+
+
 # -- revisions --------------------------------------------------------------------------------------------------------
 
 

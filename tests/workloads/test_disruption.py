@@ -7,7 +7,7 @@ from typing import Any
 
 from noxu.go.time import format_time
 from noxu.values import Object
-from noxu.workloads.disruption import DisruptionController
+from noxu.workloads.disruption import DisruptionController, Scale, other_owners
 from noxu.workloads.objects import (
     BUDGETS,
     DEPLOYMENTS,
@@ -21,7 +21,12 @@ from noxu.workloads.writes import Kind, Name, Steps
 from tests.rows import rows
 from tests.workloads.plays import NOW, Play
 
-controller = object.__new__(DisruptionController)  # its steps need nothing of a server
+controller = object.__new__(DisruptionController)  # its steps need nothing else of a server
+controller.others = {
+    "Set-web": Scale("Set-web", 8),
+    "Set-gone": "",
+    "job": "jobs.batch does not implement the scale subresource",
+}
 LABELS = {"app": "web"}
 SELECTOR: Object = {"matchLabels": LABELS}
 
@@ -73,6 +78,8 @@ DEPLOYMENT = owner(DEPLOYMENTS, "Deployment", 6)
 OF_DEPLOYMENT = owner(REPLICA_SETS, "ReplicaSet", 4, "web-abc", DEPLOYMENT[1])
 OTHER_OF_DEPLOYMENT = owner(REPLICA_SETS, "ReplicaSet", 2, "web-def", DEPLOYMENT[1])
 STATEFUL_SET = owner(STATEFUL_SETS, "StatefulSet", 4)
+CUSTOM = owner(("example.com", "sets"), "Set", 8)
+GONE = owner(("example.com", "sets"), "Set", 8, "gone")
 CONTROLLER = owner(REPLICATION_CONTROLLERS, "ReplicationController", 5)
 
 
@@ -100,6 +107,7 @@ CONTROLLER = owner(REPLICATION_CONTROLLERS, "ReplicationController", 5)
             [budget(maxUnavailable=1), DEPLOYMENT, OF_DEPLOYMENT, OTHER_OF_DEPLOYMENT, *pods(4, OF_DEPLOYMENT[1]), pod(5, OTHER_OF_DEPLOYMENT[1])],
             6, 5, 5, 0,
         ),
+        ("a custom resource", [budget(maxUnavailable=1), *pods(8, CUSTOM[1])], 8, 7, 8, 1),
         ("the deployment is gone", [budget(maxUnavailable=1), OF_DEPLOYMENT, pod(1, OF_DEPLOYMENT[1])], 4, 3, 1, 0),
         (
             "two controllers",
@@ -133,6 +141,7 @@ NO_OWNER = 'found no controllers for pod "web-1"'
     "situation, objects, message",
     [
         ("the controller is gone", [budget(maxUnavailable=1), pod(1, REPLICA_SET[1])], NO_OWNER),
+        ("the custom resource is gone", [budget(maxUnavailable=1), pod(1, GONE[1])], NO_OWNER),
         ("a job has no scale", [budget(maxUnavailable=1), pod(1, JOB)], "jobs.batch does not implement the scale subresource"),
     ],
 )  # fmt: skip
@@ -145,6 +154,20 @@ def test_a_scale_that_is_not_known(situation: str, objects: list[tuple[Kind, Obj
     status = play.get(BUDGETS, "default/web")["status"]
     [found] = status["conditions"]
     assert (status["disruptionsAllowed"], found["reason"], found["message"]) == (0, "SyncFailed", message)
+
+
+@rows(
+    "situation, objects, uids",
+    [
+        ("a custom resource", [budget(maxUnavailable=1), *pods(3, CUSTOM[1])], ["Set-web"]),
+        ("its scale is not needed", [budget(minAvailable=1), *pods(3, CUSTOM[1])], []),
+        ("a replica set is followed anyway", [budget(maxUnavailable=1), *pods(3, REPLICA_SET[1])], []),
+        ("the budget is gone", [*pods(3, CUSTOM[1])], []),
+    ],
+)
+def test_owners_to_look_at(situation: str, objects: list[tuple[Kind, Object]], uids: list[str]) -> None:
+    found = other_owners(Play(*objects).objects, Name("default", "web"))
+    assert [owner["uid"] for owner in found] == uids, situation
 
 
 def test_pods_without_a_controller() -> None:
@@ -204,6 +227,21 @@ def test_a_pod_that_was_not_deleted_is_no_target_any_more() -> None:
     assert play.done() == ["update pods/status web-1"]
     target = play.get(PODS, "default/web-1")["status"]["conditions"][-1]
     assert (target["status"], "reason" in target) == ("False", False)
+
+
+def test_a_pod_with_two_budgets() -> None:
+    kind, value = budget(minAvailable=1)
+    other = {**value, "metadata": {**value["metadata"], "name": "more", "uid": "budget-2"}}
+    play = Play((kind, value), (kind, other), pod(1))
+    keys = list(controller.affected(play.objects, PODS, None, play.get(PODS, "default/web-1")))
+    assert [(key.namespace, key.name) for key in keys] == [
+        ("default", "web"),
+        ("default", "more"),
+        ("pods/default", "web-1"),
+    ]
+    play.run(lambda objects, _, now: controller.steps(objects, keys[-1], now), "the pod")
+    text = 'Pod "default"/"web-1" matches multiple PodDisruptionBudgets.  Chose "web" arbitrarily.'
+    assert play.done() == [f"event Warning MultiplePodDisruptionBudgets: {text}"]
 
 
 PLAIN, UNREADY = pod(1)[1], pod(1, ready=False)[1]

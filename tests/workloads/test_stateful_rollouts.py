@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
+
+import pytest
 
 from noxu.testing.handle import Noxu
 from noxu.values import Object
@@ -14,6 +17,15 @@ DATA = {
 }
 
 BROKEN = '{"spec":{"template":{"metadata":{"annotations":{"noxu.dev/simulate":"never-ready"}}}}}'
+
+
+@pytest.fixture(autouse=True)
+def _deleted(server: Noxu) -> Iterator[None]:
+    """Sets are deleted after each test: others have fewer pods to move."""
+    yield
+    for kind in ("statefulsets", "daemonsets"):
+        for value in server.list(kind):
+            server.delete(value)
 
 
 def stateful_set(name: str, **spec: Any) -> Object:
@@ -95,7 +107,6 @@ def test_with_on_delete_a_person_deletes_the_pods(server: Noxu, kubectl: Kubectl
 def test_a_set_scales_down_in_order_and_its_claims_go_by_its_policy(server: Noxu, kubectl: Kubectl) -> None:
     policy = {"whenScaled": "Delete", "whenDeleted": "Retain"}
     data = stateful_set("data", volumeClaimTemplates=[DATA], persistentVolumeClaimRetentionPolicy=policy)
-    data["spec"]["template"]["spec"]["nodeName"] = "node-2"  # so that no volume has to be there
     ready(server, data)
     assert len(server.list("persistentvolumeclaims", labels={"app": "data"})) == 3
     kubectl("scale sts/data --replicas=1")
@@ -159,9 +170,11 @@ def test_a_daemon_set_surges(server: Noxu, kubectl: Kubectl) -> None:
 
 
 def test_a_drained_node_keeps_its_daemon_and_loses_the_others(server: Noxu, kubectl: Kubectl) -> None:
-    ready(server, daemon_set("agent"))
-    ready(server, stateful_set("moved"))
-    kubectl("drain node-1 --ignore-daemonsets --force --delete-emptydir-data")
+    agent, moved = daemon_set("agent"), stateful_set("moved")
+    for value in (agent, moved):
+        value["spec"]["template"]["metadata"]["labels"]["drained"] = "yes"
+        ready(server, value)
+    kubectl("drain node-1 --ignore-daemonsets --pod-selector=drained=yes")
     server.wait("statefulsets", "moved", "self.status.availableReplicas == 3")
     nodes = {pod["spec"]["nodeName"] for pod in server.list("pods", labels={"app": "moved"})}
     assert "node-1" not in nodes

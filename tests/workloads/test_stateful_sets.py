@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from noxu.api.errors import ApiError, Qualified, already_exists, forbidden
 from noxu.values import Object, copy
 from noxu.workloads.objects import CLAIMS, PODS, REVISIONS, STATEFUL_SETS, name_of
+from noxu.workloads.stateful_sets.claims import wanted_owners
 from noxu.workloads.stateful_sets.identity import ordinal_of, revision_of
 from noxu.workloads.stateful_sets.stateful_sets import StatefulSets, reconcile
 from noxu.workloads.writes import Create, Kind, Write
@@ -546,10 +547,11 @@ def test_a_claim_that_is_being_deleted_is_waited_for() -> None:
     assert names(play) == []
 
 
-def test_a_claim_that_cannot_be_created_is_told() -> None:
+def test_a_claim_that_cannot_be_created_is_told_and_tried_again() -> None:
     error = forbidden(Qualified("", "persistentvolumeclaims"), "data-web-0", "no")
     play = Play((STATEFUL_SETS, with_claims()), refuse=refusing("persistentvolumeclaims", error))
-    play.run(reconcile, WEB)
+    with pytest.raises(ApiError):
+        play.run(reconcile, WEB)
     reason = 'persistentvolumeclaims "data-web-0" is forbidden: no'
     claim_event = f"create Claim data-web-0 for Pod web-0 in StatefulSet web failed error: {reason}"
     pod_event = f"create Pod web-0 in StatefulSet web failed error: failed to create PVC data-web-0: {reason}"
@@ -592,23 +594,43 @@ def test_a_claim_of_an_earlier_pod_goes_before_the_pod_comes_again() -> None:
     assert owner_of(play, "data-web-1") == []
 
 
+OTHER = {"apiVersion": "v1", "kind": "Other", "name": "x", "uid": "x"}
+SET = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web", "uid": "set"}
+POD = {"apiVersion": "v1", "kind": "Pod", "name": "web-0", "uid": "pod"}
+CONTROLS = {"controller": True}
+BLOCKS = {"controller": True, "blockOwnerDeletion": True}
+
+
 @rows(
-    "owner, after",
+    "owners, deleted, scaled, ordinal, after",
     [
-        ({"apiVersion": "v1", "kind": "Other", "name": "x", "uid": "x", "controller": True}, ["Other x"]),
-        ({"apiVersion": "v1", "kind": "Other", "name": "x", "uid": "x"}, ["Other x", "StatefulSet web"]),
-        ({"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web", "uid": "earlier"}, ["StatefulSet web"]),
-        ({"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web", "uid": "set"}, ["StatefulSet web"]),
+        ([SET | CONTROLS, POD | CONTROLS], "Retain", "Retain", 0, []),
+        ([SET, OTHER], "Retain", "Retain", 0, [OTHER]),
+        ([OTHER | CONTROLS, SET | CONTROLS], "Retain", "Retain", 0, [OTHER | CONTROLS]),
+        ([], "Delete", "Retain", 0, [SET | BLOCKS]),
+        ([SET | CONTROLS], "Delete", "Retain", 0, [SET | CONTROLS]),
+        ([SET | CONTROLS, OTHER], "Delete", "Retain", 0, [SET | CONTROLS, OTHER]),
+        ([SET], "Delete", "Retain", 0, [SET | BLOCKS]),
+        ([POD | CONTROLS], "Delete", "Retain", 0, [SET | BLOCKS]),
+        ([OTHER], "Delete", "Retain", 9, [OTHER, SET | BLOCKS]),
+        ([SET | CONTROLS], "Retain", "Delete", 0, []),
+        ([SET | CONTROLS], "Delete", "Delete", 0, [SET | CONTROLS]),
+        ([SET | CONTROLS], "Delete", "Delete", 9, [POD | {"name": "web-9"} | BLOCKS]),
+        ([], "Retain", "Delete", 9, [POD | {"name": "web-9"} | BLOCKS]),
+        ([OTHER | CONTROLS], "Delete", "Delete", 0, [OTHER | CONTROLS]),
+        ([OTHER | CONTROLS, SET | CONTROLS], "Delete", "Delete", 0, [OTHER | CONTROLS]),
+        ([SET | CONTROLS | {"uid": "earlier"}], "Delete", "Retain", 0, [SET | CONTROLS | {"uid": "earlier"}]),
+        ([POD | CONTROLS | {"uid": "earlier"}], "Delete", "Retain", 0, [POD | CONTROLS | {"uid": "earlier"}]),
+        ([SET | {"apiVersion": "other/v1"}], "Retain", "Retain", 0, [SET | {"apiVersion": "other/v1"}]),
     ],
-    ids=["of another controller", "of another owner", "of an earlier set", "of the set, but not as its controller"],
 )
-def test_owners_of_claims_that_the_set_does_not_know(owner: Object, after: list[str]) -> None:
-    claim = {"kind": "PersistentVolumeClaim", "metadata": {"name": "data-web-0", "namespace": "default"}}
-    claim["metadata"]["ownerReferences"] = [owner]
-    play = settled((STATEFUL_SETS, with_claims(1, deleted="Delete")), (CLAIMS, claim))
-    assert owner_of(play, "data-web-0") == after
-    expected = owner["uid"] if owner["uid"] in ("x", "earlier") else "set"
-    assert play.get(CLAIMS, "default/data-web-0")["metadata"]["ownerReferences"][0]["uid"] == expected
+def test_a_claim_has_these_owners(
+    owners: list[Object], deleted: str, scaled: str, ordinal: int, after: list[Object]
+) -> None:
+    """TestIsClaimOwnerUpToDate, TestClaimOwnerUpToDateEdgeCases, TestUpdateClaimOwnerRefForSetAndPod, TestUpdateClaimControllerRef."""
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"web-{ordinal}", "uid": "pod"}}
+    claim = {"metadata": {"name": f"data-web-{ordinal}", "ownerReferences": owners}}
+    assert wanted_owners(claim, with_claims(2, deleted, scaled), pod) == after
 
 
 # -- what concerns a set ----------------------------------------------------------------------------------------------

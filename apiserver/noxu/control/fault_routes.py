@@ -20,18 +20,20 @@ from noxu.config import StartError
 from noxu.containment import Contained
 from noxu.control.arguments import INTEGER, OBJECTS, Argument
 from noxu.control.calls import ControlCall, ControlRoute, Created
-from noxu.control.fault_triggers import TriggerWatcher, mutate
+from noxu.control.fault_triggers import WRITER, TriggerWatcher, mutate
 from noxu.control.faults import plans, rules
-from noxu.control.faults.armed import Armed, Asked
+from noxu.control.faults.armed import Armed, Asked, chance
 from noxu.control.faults.rules import Rule
 from noxu.control.faults.store import FaultyWrites
 from noxu.control.programs import Programs
 from noxu.control.running import Control
+from noxu.control.workloads import NO_NODES, Workloads, is_like
 from noxu.features import meant
 from noxu.registry import kind_names
+from noxu.registry.authors import Author, writing_as
 from noxu.registry.resource import Resource
 from noxu.values import Json, Object
-from noxu_storage.types import Key
+from noxu_storage.types import Key, Revision
 
 PATH: Final = "/_noxu/faults"
 DEFAULT_LIMIT: Final = 500
@@ -51,13 +53,15 @@ class Faults:
         self._acting: set[asyncio.Task[None]] = set()
         self._restarted: set[str] = set()
         self._triggers: TriggerWatcher | None = None
+        self._of_pods: list[Rule] = []
+        self._failed_pods: set[tuple[str, str]] = set()
         control.closing.push_async_callback(self._stop)
 
-    def add(self, values: Sequence[Json]) -> list[Rule]:
-        """Add rules. Raises ApiError."""
+    def add(self, values: Sequence[Json], revision: Revision = 0) -> list[Rule]:
+        """Add rules; `revision` is what views among them show, 0: the newest one. Raises ApiError."""
         added = self._parsed(values, [rule.name for rule in self.armed.rules])
         server = self._control.server
-        self.armed.add(added, server.clock.now(), server.plane.cache.revision)
+        self.armed.add(added, server.clock.now(), revision or server.plane.cache.revision)
         self._switch()
         return added
 
@@ -110,6 +114,40 @@ class Faults:
             server.interventions.end_watches()
         self._restarted = beginning
 
+    # -- simulated pods
+
+    def _fail_pods(self) -> None:
+        """Let the pods fail that the rules which are on select, and no others."""
+        rules = self.armed.of_pods(self._control.server.clock.now())
+        if rules == self._of_pods:
+            return
+        self._of_pods, self._failed_pods = rules, set()
+        kubelet = self._control.part(Workloads).kubelet
+        kubelet.simulation.selected = self._failure_of if rules else None
+        kubelet.look_again()
+
+    def _failure_of(self, pod: Object) -> str:
+        """What the newest rule that selects a pod says of it, "": nothing does."""
+        metadata = pod["metadata"]
+        namespace, name = metadata["namespace"], metadata["name"]
+        for rule in reversed(self._of_pods):
+            match, wanted = rule.match, rule.effect.parameters
+            if match.namespace not in (None, namespace) or match.name not in (None, name):
+                continue
+            if not wanted["selector"].matches(metadata.get("labels") or {}):
+                continue
+            if wanted["pods"] and not is_like(wanted["pods"], f"{namespace}/{name}" if "/" in wanted["pods"] else name):
+                continue
+            if chance(self.armed.seed, f"{rule.name}/{namespace}/{name}", 0) >= rule.limits.probability:
+                continue
+            if (rule.name, metadata["uid"]) not in self._failed_pods:
+                self._failed_pods.add((rule.name, metadata["uid"]))
+                self.armed.note(
+                    rule, Asked("", "pods", "", namespace, name, "", "", ""), self._control.server.clock.now()
+                )
+            return str(wanted["simulate"])
+        return ""
+
     # -- triggers
 
     def _watch_triggers(self) -> None:
@@ -156,7 +194,7 @@ class Faults:
         if rule.effect.kind == "process" and rule.scope == "act":
             self._strike(rule, resource, key)
         if rule.effect.kind == "mutate":
-            with Contained(f"the fault {rule.name}"):
+            with Contained(f"the fault {rule.name}"), writing_as(Author(verb="patch", user=WRITER.name)):
                 self.armed.note(
                     rule, await mutate(server.plane, rule.effect.parameters, resource, key), server.clock.now()
                 )
@@ -180,6 +218,8 @@ class Faults:
             if trigger is not None:
                 resource = self._named(trigger.resource, f"{path}.trigger.{trigger.happening}")
                 trigger = trigger._replace(resource=resource)
+            if rule.effect.kind == "pod" and self._control.server.config.nodes is None:
+                raise _refused(NO_NODES, f"{path}.pod")
             if rule.effect.kind == "process" and not self._control.part(Programs):
                 raise _refused(NO_PROGRAM, f"{path}.process")
             if rule.effect.parameters.get("resource"):
@@ -199,6 +239,7 @@ class Faults:
         server = self._control.server
         self._watch_triggers()
         self._begin_restarts()
+        self._fail_pods()
         server.retention.shown = self.armed.oldest_shown()
         server.interventions.hit_requests(self.armed or None, self._control.part(Programs))
         self._wait_for_views()

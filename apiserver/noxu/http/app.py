@@ -109,26 +109,29 @@ class App:
             last=last,
         )
         self._last = tuple(last)
+        self._answering: tuple[RequestFilter, ...] = ()
         self._enter = [filter_.enter for filter_ in self.filters]
         self.sinks = (*sinks, auditing.sink(audit_log)) if audit_log else tuple(sinks)
 
     def enter_last(self, last: Sequence[RequestFilter]) -> None:
         """Have other filters in `last`, from the next request on."""
-        kept = [filter_ for filter_ in self.filters if filter_ not in self._last]
-        self.filters, self._last = (*kept, *last), tuple(last)
-        self._enter = [filter_.enter for filter_ in self.filters]  # a new list: requests under way go on with theirs
+        kept = [filter_ for filter_ in self.filters if filter_ not in (*self._last, *self._answering)]
+        self._last = tuple(last)
+        self._enter_filters((*kept, *self._last, *self._answering))
 
-    def enter_always(self, filter_: RequestFilter) -> None:
-        """Enter a further filter before those in `last`, from the next request on."""
-        kept = [each for each in self.filters if each not in self._last]
-        self.filters = (*kept, filter_, *self._last)
-        self._enter = [each.enter for each in self.filters]  # a new list: requests under way go on with theirs
+    def answer_after_filters(self, filter_: RequestFilter) -> None:
+        """Enter a further filter after those in `last`: it answers requests that no handler could."""
+        self._answering = (*self._answering, filter_)
+        self._enter_filters((*self.filters, filter_))
+
+    def _enter_filters(self, entered: Sequence[RequestFilter]) -> None:
+        self.filters = tuple(entered)
+        self._enter = [filter_.enter for filter_ in self.filters]  # a new list: requests under way go on with theirs
 
     def observe(self, observer: RequestFilter, *sinks: Sink) -> None:
         """Enter a further filter when the target of a request is parsed, and call further sinks, from the next request on."""
         at = next(n for n, filter_ in enumerate(self.filters, 1) if isinstance(filter_, filters.ParseTarget))
-        self.filters = (*self.filters[:at], observer, *self.filters[at:])
-        self._enter = [filter_.enter for filter_ in self.filters]  # a new list: requests under way go on with theirs
+        self._enter_filters((*self.filters[:at], observer, *self.filters[at:]))
         self.sinks = (*self.sinks, *sinks)
 
     def end_watches(self) -> None:

@@ -30,7 +30,7 @@ _KINDS: Final = {"pods": "podmetrics", "nodes": "nodemetrics"}
 
 def install(app: App) -> None:
     """Let an application answer for metrics."""
-    app.enter_always(AnswerMetrics())
+    app.answer_after_filters(AnswerMetrics())
 
 
 class AnswerMetrics(RequestFilter):

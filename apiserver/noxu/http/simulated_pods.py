@@ -21,7 +21,7 @@ from aiohttp.http import WSCloseCode, WSMsgType
 from multidict import CIMultiDict
 
 from noxu.api import errors
-from noxu.http import spdy, websocket
+from noxu.http import auditing, spdy, websocket
 from noxu.http.answer import Answer, text_answer
 from noxu.http.connection import Connection
 from noxu.http.exchange import Exchange
@@ -242,6 +242,8 @@ def _switch(exchange: Exchange, protocol: CIMultiDict[str]) -> Connection:
     exchange.code = 101
     connection = exchange.request.connection
     connection.answer(head_of(exchange, 101, headers))
+    if exchange.record is not None:
+        auditing.observe_start(exchange, exchange.record)
     return connection
 
 

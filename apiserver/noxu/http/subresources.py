@@ -348,7 +348,10 @@ async def proxy(exchange: Exchange) -> Answer:
     """proxy."""
     await _admitted(exchange)
     await _PROXIES[exchange.resource.plural](_place(exchange), exchange.info.name)
-    raise connections.no_kubelet() if is_upgrade(exchange) else connections.unreachable()
+    has_nodes = exchange.backend.commands is not None
+    if is_upgrade(exchange) and not has_nodes:
+        raise connections.no_kubelet()
+    raise connections.unreachable(simulated=has_nodes)
 
 
 _PROXIES: Final[dict[str, Callable[[Place, str], Awaitable[None]]]] = {

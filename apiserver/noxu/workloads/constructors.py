@@ -9,6 +9,7 @@ from typing import Any, Final
 from noxu.config import Config
 from noxu.controllers.controller import ControllerParts, Reconciler
 from noxu.controllers.manager import enabled
+from noxu.workloads.autoscaler.autoscaling import Autoscaler
 from noxu.workloads.cron_jobs import CronJobController
 from noxu.workloads.daemon_sets.daemon_sets import DaemonSets
 from noxu.workloads.deployment.deployments import Deployments
@@ -49,6 +50,7 @@ CONTROLLERS: Final[Sequence[type[WorkloadController]]] = (
     EndpointsController,
     EndpointSliceController,
     EndpointSliceMirroringController,
+    Autoscaler,
     JobController,
     NodeLifecycleController,
     PodGarbageCollector,

@@ -7,7 +7,7 @@
 
 An eviction notes its pod in `disruptedPods`. After DELETED_WITHIN of object time without a deletion it counts again, and the
 condition DisruptionTarget of a pod that was not deleted becomes False. A pod whose controller has no scale makes a budget that needs
-it fail: it allows nothing then.
+it fail: it allows nothing then. The scale of a custom resource is that of its subresource.
 """
 
 from __future__ import annotations
@@ -15,11 +15,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
+from noxu.api.errors import ApiError
 from noxu.api.selectors import label_selector
+from noxu.config import Config
+from noxu.controllers.controller import ControllerParts
+from noxu.registry.scale import integer_at
+from noxu.registry.stored_object import object_at
 from noxu.values import Object
 from noxu.workloads.engine import WorkloadController
+from noxu.workloads.informer import Informer
 from noxu.workloads.objects import (
     BUDGETS,
     DEPLOYMENTS,
@@ -51,13 +57,29 @@ class UnknownScale(Exception):
     """The number of pods that a budget is about cannot be found out."""
 
 
+class Scale(NamedTuple):
+    """The uid of an object that is scaled, and its replicas."""
+
+    uid: str
+    replicas: int
+
+
+Scales: TypeAlias = Mapping[str, Scale | str]
+"""Those of controllers of other kinds than of workloads, by their uid; or why one has none, "" if it does not exist."""
+
+
 class DisruptionController(WorkloadController):
-    """Keys are the names of budgets; and those of pods, after `pods/`, that were about to be deleted."""
+    """Keys are the names of budgets; and those of pods, after `pods/`, that were about to be deleted or have several budgets."""
 
     name = "disruption-controller"
     kind = BUDGETS
     looks_at = (PODS, DEPLOYMENTS, REPLICA_SETS, REPLICATION_CONTROLLERS, STATEFUL_SETS)
     component = "controllermanager"
+
+    def __init__(self, parts: ControllerParts, informer: Informer, config: Config) -> None:
+        super().__init__(parts, informer, config)
+        self._served = parts.served_resources
+        self.others: Scales = {}
 
     def keys(self, objects: Objects) -> Iterable[Name]:
         stale = (_pod_key(pod) for pod in objects.all(PODS) if _may_be_stale(pod))
@@ -70,11 +92,33 @@ class DisruptionController(WorkloadController):
             return
         if old is None or new is None or _is_concerned(old, new):
             values = [value for value in (old, new) if value is not None]
-            for budget in objects.within(BUDGETS, values[0]["metadata"]["namespace"]):
-                if any(_selects(budget, value) for value in values):
-                    yield name_of(budget)
+            budgets = objects.within(BUDGETS, values[0]["metadata"]["namespace"])
+            concerned = [budget for budget in budgets if any(_selects(budget, value) for value in values)]
+            yield from map(name_of, concerned)
+            if len(concerned) > 1:
+                yield _pod_key(values[-1])
         if new is not None and _may_be_stale(new):
             yield _pod_key(new)
+
+    async def reconcile(self, key: Name) -> float | None:
+        owners = other_owners(self.objects, key)
+        self.others = {owner["uid"]: await self._scale(key.namespace, owner) for owner in owners}
+        return await super().reconcile(key)
+
+    async def _scale(self, namespace: str, owner: Object) -> Scale | str:
+        """The scale of a custom resource, which no informer follows."""
+        resource = self._served.current.find_kind(owner["apiVersion"], owner["kind"])
+        if resource is None:
+            return f'no matches for kind "{owner["kind"]}" in version "{owner["apiVersion"]}"'
+        if resource.scale is None:
+            name = f"{resource.plural}.{resource.group}" if resource.group else resource.plural
+            return f"{name} does not implement the scale subresource"
+        try:
+            entry = await self.reader.get(resource, namespace, owner["name"])
+        except ApiError as error:
+            return "" if error.reason == "NotFound" else error.message
+        value = object_at(entry, resource)
+        return Scale(value["metadata"]["uid"], integer_at(value, resource.scale.spec_replicas) or 0)
 
     def steps(self, objects: Objects, key: Name, now: datetime) -> Steps:
         if key.namespace.startswith(_PODS):
@@ -91,7 +135,7 @@ class DisruptionController(WorkloadController):
         if not pods:
             yield [Event(budget, NORMAL, "NoPods", "No matching pods found")]
         try:
-            wanted = expected(objects, budget, pods)
+            wanted = expected(objects, self.others, budget, pods)
         except (UnknownScale, ValueError) as error:
             text = f"Failed to calculate the number of expected pods: {error}"
             yield [Event(budget, WARNING, "CalculateExpectedPodCountFailed", text)]
@@ -162,7 +206,14 @@ def _may_be_stale(pod: Object) -> bool:
 
 def _pod_steps(objects: Objects, name: Name, now: datetime) -> Steps:
     pod = objects.get(PODS, name)
-    if pod is None or not _may_be_stale(pod):
+    if pod is None:
+        return None
+    budgets = [budget for budget in objects.within(BUDGETS, name.namespace) if _selects(budget, pod)]
+    if len(budgets) > 1:
+        chosen = budgets[0]["metadata"]["name"]
+        text = f'Pod "{name.namespace}"/"{name.name}" matches multiple PodDisruptionBudgets.  Chose "{chosen}" arbitrarily.'
+        yield [Event(pod, WARNING, "MultiplePodDisruptionBudgets", text)]
+    if not _may_be_stale(pod):
         return None
     since = (condition(pod, TARGET) or {}).get("lastTransitionTime")
     left = DELETED_WITHIN - (now - moment(since)).total_seconds() if since else 0.0
@@ -184,18 +235,18 @@ class Expected(NamedTuple):
     unmanaged: Sequence[str] = ()
 
 
-def expected(objects: Objects, budget: Object, pods: Sequence[Object]) -> Expected:
+def expected(objects: Objects, others: Scales, budget: Object, pods: Sequence[Object]) -> Expected:
     """Raises UnknownScale, and ValueError for a share that is none."""
     spec = budget["spec"]
     if (unavailable := spec.get("maxUnavailable")) is not None:
-        scale, unmanaged = _scale(objects, pods)
+        scale, unmanaged = _scale(objects, others, pods)
         return Expected(scale, max(scale - _scaled(unavailable, scale), 0), unmanaged)
     available = spec.get("minAvailable")
     if available is None:
         return Expected(0, 0)
     if isinstance(available, int):
         return Expected(len(pods), available)
-    scale, unmanaged = _scale(objects, pods)
+    scale, unmanaged = _scale(objects, others, pods)
     return Expected(scale, _scaled(available, scale), unmanaged)
 
 
@@ -209,7 +260,7 @@ def _scaled(value: int | str, total: int) -> int:
     return math.ceil(int(share) * total / 100)
 
 
-def _scale(objects: Objects, pods: Iterable[Object]) -> tuple[int, list[str]]:
+def _scale(objects: Objects, others: Scales, pods: Iterable[Object]) -> tuple[int, list[str]]:
     """The scale of all controllers of pods together, and the names of those without one. Raises UnknownScale."""
     scales: dict[str, int] = {}
     known: set[str] = set()
@@ -219,44 +270,47 @@ def _scale(objects: Objects, pods: Iterable[Object]) -> tuple[int, list[str]]:
         if owner is None:
             unmanaged.append(pod["metadata"]["name"])
         elif owner["uid"] not in known:
-            uid, scale = _scale_of(objects, pod, owner)
-            scales[uid] = scale
-            known |= {owner["uid"], uid}
+            found = _scale_of(objects, others, pod, owner)
+            scales[found.uid] = found.replicas
+            known |= {owner["uid"], found.uid}
     return sum(scales.values()), unmanaged
 
 
-def _scale_of(objects: Objects, pod: Object, owner: Object) -> tuple[str, int]:
-    """The uid and the scale of the controller of a pod; that of a Deployment if it has the ReplicaSet. Raises UnknownScale."""
-    found = _owner(objects, pod["metadata"]["namespace"], owner)
-    if found is not None and owner["kind"] == "ReplicaSet":
-        above = controller_of(found)
+def _scale_of(objects: Objects, others: Scales, pod: Object, owner: Object) -> Scale:
+    """The scale of the controller of a pod; that of a Deployment if it has the ReplicaSet. Raises UnknownScale."""
+    namespace = pod["metadata"]["namespace"]
+    if (owner["apiVersion"], owner["kind"]) not in _SCALED:
+        other = others.get(owner["uid"], "")
+        if isinstance(other, str) and other:
+            raise UnknownScale(other)
+        scale = other if isinstance(other, Scale) and other.uid == owner["uid"] else None
+    else:
+        found = _owner(objects, namespace, owner)
+        above = controller_of(found) if found is not None and owner["kind"] == "ReplicaSet" else None
         if above is not None and above["kind"] == "Deployment":
-            found = _owner(objects, pod["metadata"]["namespace"], above) or found
-    if found is None:
+            found = _owner(objects, namespace, above) or found
+        scale = None if found is None else Scale(found["metadata"]["uid"], found["spec"].get("replicas", 1))
+    if scale is None:
         raise UnknownScale(f'found no controllers for pod "{pod["metadata"]["name"]}"')
-    return found["metadata"]["uid"], found["spec"].get("replicas", 1)
+    return scale
+
+
+def other_owners(objects: Objects, key: Name) -> list[Object]:
+    """The controllers of the pods of a budget that are no workloads, if their scale is needed."""
+    budget = objects.get(BUDGETS, key)
+    if budget is None or isinstance(budget["spec"].get("minAvailable"), int):
+        return []
+    try:
+        pods = _pods_of(objects, budget)
+    except ValueError:
+        return []
+    owners = {owner["uid"]: owner for pod in pods if (owner := controller_of(pod)) is not None}
+    return [owner for owner in owners.values() if (owner["apiVersion"], owner["kind"]) not in _SCALED]
 
 
 def _owner(objects: Objects, namespace: str, owner: Object) -> Object | None:
-    """Raises UnknownScale for one of a kind without a scale."""
-    kind = _SCALED.get((owner["apiVersion"], owner["kind"]))
-    if kind is None:
-        raise UnknownScale(f"{_resource(owner)} does not implement the scale subresource")
-    found = objects.get(kind, Name(namespace, owner["name"]))
+    found = objects.get(_SCALED[owner["apiVersion"], owner["kind"]], Name(namespace, owner["name"]))
     return found if found is not None and found["metadata"]["uid"] == owner["uid"] else None
-
-
-def _resource(owner: Object) -> str:
-    """The resource of a kind, as meta.UnsafeGuessKindToResource guesses it, with its group."""
-    singular = owner["kind"].lower()
-    if singular.endswith("s"):
-        plural = f"{singular}es"
-    elif singular.endswith("y"):
-        plural = f"{singular[:-1]}ies"
-    else:
-        plural = f"{singular}s"
-    group, _, _ = owner["apiVersion"].rpartition("/")
-    return f"{plural}.{group}" if group else plural
 
 
 # -- status -----------------------------------------------------------------------------------------------------------

@@ -21,9 +21,9 @@ from noxu.workloads.service_pods import Family
 from noxu.workloads.slices import (
     MANAGED_BY,
     SERVICE_NAME,
-    Changes,
     Endpoints,
     PortsKey,
+    SliceChanges,
     identity,
     is_managed,
     new_slice,
@@ -71,7 +71,7 @@ class EndpointSliceController(WorkloadController):
         pods = service_pods.selected(objects, service)
         existing = slices_of(objects, key, MANAGER)
         families = service_pods.families(service)
-        changes = Changes(deleted=[old for old in existing if old["addressType"] not in families])
+        changes = SliceChanges(deleted=[old for old in existing if old["addressType"] not in families])
         for family in families:
             own = [old for old in existing if old["addressType"] == family]
             changes |= changes_of(service, _Situation(objects, pods, family), own)
@@ -110,7 +110,7 @@ class _Situation:
         return result
 
 
-def changes_of(service: Object, situation: _Situation, existing: Sequence[Object]) -> Changes:
+def changes_of(service: Object, situation: _Situation, existing: Sequence[Object]) -> SliceChanges:
     """The changes of the slices of one family."""
     family, uid = situation.family, service["metadata"]["uid"]
     owned = [old for old in existing if _is_owned(old, uid)]
@@ -118,7 +118,7 @@ def changes_of(service: Object, situation: _Situation, existing: Sequence[Object
     by_ports: dict[PortsKey, list[Object]] = {}
     for old in owned:
         by_ports.setdefault(ports_key(old.get("ports")), []).append(old)
-    changes = Changes(deleted=foreign)
+    changes = SliceChanges(deleted=foreign)
     desired = situation.desired(service)
     for key, (ports, endpoints) in desired.items():
 
@@ -129,13 +129,13 @@ def changes_of(service: Object, situation: _Situation, existing: Sequence[Object
             return _relabelled(old, service)
 
         changes |= packed(by_ports.pop(key, ()), endpoints, MAX_ENDPOINTS, labelled, create)
-    changes |= Changes(deleted=[old for values in by_ports.values() for old in values])
+    changes |= SliceChanges(deleted=[old for values in by_ports.values() for old in values])
     if not changes.created and len(changes.deleted) == len(existing):
         placeholder = new_slice(service, _labels(service), family, [], [])
         [*_, last] = changes.deleted or [{}]
         if len(changes.deleted) == 1 and _is_placeholder(last, placeholder):
-            return Changes()
-        changes |= Changes(created=[placeholder])
+            return SliceChanges()
+        changes |= SliceChanges(created=[placeholder])
     return _with_hints(changes, service, owned).recycled(lambda old: _is_owned(old, uid))
 
 
@@ -175,7 +175,7 @@ def _own(labels: Object) -> Object:
     return {key: value for key, value in labels.items() if key not in _RESERVED}
 
 
-def _timed(changes: Changes, service: Object, pods: Sequence[Object], existing: Sequence[Object]) -> Changes:
+def _timed(changes: SliceChanges, service: Object, pods: Sequence[Object], existing: Sequence[Object]) -> SliceChanges:
     """The changes with the time of what has caused them."""
     if not changes.created and not changes.updated:
         return changes
@@ -231,7 +231,7 @@ def _ports(service: Object, pod: Object) -> list[Object]:
     return ports
 
 
-def _with_hints(changes: Changes, service: Object, existing: Sequence[Object]) -> Changes:
+def _with_hints(changes: SliceChanges, service: Object, existing: Sequence[Object]) -> SliceChanges:
     """The changes with hints that prefer near endpoints, or without any (trafficdist)."""
     preference = service["spec"].get("trafficDistribution")
     near = preference in _NEAR

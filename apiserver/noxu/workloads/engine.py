@@ -36,7 +36,21 @@ from noxu.values import Object
 from noxu.workloads.events import Recorder
 from noxu.workloads.informer import Informer
 from noxu.workloads.objects import BINDINGS, EVENTS, Objects, name_of
-from noxu.workloads.writes import Bind, Create, Delete, Event, Kind, Name, Result, Steps, Update, Write
+from noxu.workloads.scales import Scales
+from noxu.workloads.writes import (
+    Bind,
+    Create,
+    Delete,
+    Event,
+    Kind,
+    Name,
+    ReadScale,
+    Result,
+    Steps,
+    Update,
+    Write,
+    WriteScale,
+)
 
 log = logging.getLogger("noxu")
 
@@ -63,6 +77,7 @@ class WorkloadController(Reconciler[Name]):
         account = self.account or self.name
         self.user: User = controller(account)
         self._recorder = Recorder(self.component or account)
+        self._scales = Scales(parts)
         self.config = config
         informer.listen(self, self.follows())
 
@@ -156,6 +171,11 @@ class WorkloadController(Reconciler[Name]):
                 return None
             case Bind(pod, node):
                 await self._bind(pod, node)
+                return None
+            case ReadScale(target, namespace):
+                return await self._scales.read(target, namespace)
+            case WriteScale(target, scale):
+                await self._scales.write(target, scale, self.user, self.field_manager)
                 return None
             case Event():
                 await self._record(write)

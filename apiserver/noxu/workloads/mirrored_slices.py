@@ -19,9 +19,9 @@ from noxu.workloads.service_pods import ELECTION, LAST_CHANGE
 from noxu.workloads.slices import (
     MANAGED_BY,
     SERVICE_NAME,
-    Changes,
     Endpoints,
     PortsKey,
+    SliceChanges,
     are_equal,
     identity,
     is_managed,
@@ -62,7 +62,7 @@ class EndpointSliceMirroringController(WorkloadController):
         existing = slices_of(objects, key, MANAGER)
         writes: list[Write]
         if endpoints is None or service is None or not _is_mirrored(endpoints) or service["spec"].get("selector"):
-            writes = Changes(deleted=existing).writes()
+            writes = SliceChanges(deleted=existing).writes()
         else:
             changes = _changes(endpoints, existing)
             if endpoints["metadata"].get("deletionTimestamp"):
@@ -147,20 +147,20 @@ def _events(endpoints: Object) -> list[Write]:
 # -- what changes -----------------------------------------------------------------------------------------------------
 
 
-def _changes(endpoints: Object, existing: Iterable[Object]) -> Changes:
+def _changes(endpoints: Object, existing: Iterable[Object]) -> SliceChanges:
     by_key: dict[tuple[str, PortsKey], list[Object | None]] = {}
     for old in existing:
         by_key.setdefault((old["addressType"], ports_key(old.get("ports"))), []).append(old)
-    changes = Changes()
+    changes = SliceChanges()
     for key, (ports, desired) in _Desired(endpoints).slices.items():
         new = _new(endpoints, key[0], ports, list(desired.values())[:MAX_ADDRESSES])
         [first, *others] = by_key.pop(key, [None])
-        changes |= Changes(deleted=[old for old in others if old is not None])
+        changes |= SliceChanges(deleted=[old for old in others if old is not None])
         if first is None:
-            changes |= Changes(created=[new])
+            changes |= SliceChanges(created=[new])
         elif not _is_same(first, new, desired):
-            changes |= Changes(updated=[replaced(first, new)])
-    changes |= Changes(deleted=[old for values in by_key.values() for old in values if old is not None])
+            changes |= SliceChanges(updated=[replaced(first, new)])
+    changes |= SliceChanges(deleted=[old for values in by_key.values() for old in values if old is not None])
     return changes.recycled(lambda _: True)
 
 

@@ -106,7 +106,8 @@ def lifecycle(objects: Objects, key: Name, now: datetime) -> Steps:
         if was_ready:
             yield [Event(node, NORMAL, "NodeNotReady", f"Node {key.name} status is now: NodeNotReady")]
             yield from _mark_pods(objects, key.name, now)
-    state = Disruption.NONE if ready_status(node) == "True" else disruption(node, objects.all(NODES))
+    is_bad = ready_status(node) in ("False", "Unknown")
+    state = disruption(node, objects.all(NODES)) if is_bad else Disruption.NONE  # all nodes are looked at
     wanted = _labelled(_tainted(node, taints_of(node, state, now)))
     if wanted != node:
         done((yield [Update(NODES, wanted)]))

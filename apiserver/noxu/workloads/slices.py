@@ -88,19 +88,19 @@ def new_slice(owner: Object, labels: Object, family: str, ports: Sequence[Object
     }
 
 
-class Changes(NamedTuple):
+class SliceChanges(NamedTuple):
     """Slices to write. What is in `updated` has the metadata of the slice that it replaces."""
 
     created: Sequence[Object] = ()
     updated: Sequence[Object] = ()
     deleted: Sequence[Object] = ()
 
-    def __or__(self, other: Changes) -> Changes:
-        return Changes(
+    def __or__(self, other: SliceChanges) -> SliceChanges:
+        return SliceChanges(
             [*self.created, *other.created], [*self.updated, *other.updated], [*self.deleted, *other.deleted]
         )
 
-    def recycled(self, may_replace: Callable[[Object], bool]) -> Changes:
+    def recycled(self, may_replace: Callable[[Object], bool]) -> SliceChanges:
         """The same, where slices that are no longer needed become those that are."""
         created, updated, deleted = list(self.created), list(self.updated), []
         for old in self.deleted:
@@ -110,7 +110,7 @@ class Changes(NamedTuple):
                 continue
             created.remove(same[-1])
             updated.append(replaced(old, same[-1]))
-        return Changes(created, updated, deleted)
+        return SliceChanges(created, updated, deleted)
 
     def writes(self) -> list[Write]:
         return [
@@ -133,7 +133,7 @@ def packed(
     capacity: int,
     labelled: Callable[[Object], Object | None],
     create: Callable[[list[Object]], Object],
-) -> Changes:
+) -> SliceChanges:
     """Distribute the desired endpoints of one set of ports.
 
     `labelled`: the slice with the labels that it should have; None: it has them. `create` makes one of endpoints.
@@ -163,7 +163,7 @@ def packed(
         else:
             created.append(create(waiting[:capacity]))
             waiting = waiting[capacity:]
-    return Changes(created, list(updated.values()), deleted)
+    return SliceChanges(created, list(updated.values()), deleted)
 
 
 def _filled(slice_: Object, waiting: list[Object], capacity: int) -> tuple[Object, list[Object]]:

@@ -72,6 +72,20 @@ class Bind(NamedTuple):
     node: str
 
 
+class ReadScale(NamedTuple):
+    """Get the scale of what a scaleTargetRef names, a custom resource perhaps. It is read: not all are in the index."""
+
+    target: Object
+    namespace: str
+
+
+class WriteScale(NamedTuple):
+    """Update the scale of a target, as it was read: with its resourceVersion."""
+
+    target: Object
+    scale: Object
+
+
 class Event(NamedTuple):
     """An Event about an object. Repeated ones are counted, as client-go's recorder does. It never fails.
 
@@ -86,7 +100,7 @@ class Event(NamedTuple):
     field: str = ""
 
 
-Write: TypeAlias = Create | Update | Delete | Bind | Event
+Write: TypeAlias = Create | Update | Delete | Bind | ReadScale | WriteScale | Event
 Result: TypeAlias = Object | ApiError | None
 Steps: TypeAlias = Generator[Sequence[Write], Sequence[Result], float | None]
 """What a controller does: see the module."""

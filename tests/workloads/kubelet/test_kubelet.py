@@ -180,11 +180,10 @@ def test_a_pod(situation: str, value: Object, expected: dict[int, str]) -> None:
     assert {seconds: timeline.until(seconds) for seconds in expected} == expected
 
 
-def test_a_pod_is_ready_after_two_writes_of_its_status_and_three_events() -> None:
+def test_a_pod_is_ready_after_one_write_of_its_status_and_three_events() -> None:
     timeline = Timeline(pod())
     timeline.until(0)
     assert timeline.play.done() == [
-        "update pods/status web-1",
         f'event Normal Pulled: Container image "nginx" already {IMAGE}',
         "event Normal Created: Container created",
         "event Normal Started: Container started",
@@ -271,6 +270,13 @@ def test_a_container_that_waits_to_be_restarted_says_how_it_ended() -> None:
         "reason": BACK_OFF,
         "message": "back-off 20s restarting failed container=c pod=web-1_default(uid-web)",
     }
+
+
+def test_a_debugger_runs_beside_a_container_that_crashes() -> None:
+    timeline = Timeline(pod("crash-loop", ephemeralContainers=[{"name": "debugger", "image": "busybox"}]))
+    timeline.until(0)
+    [status] = timeline.play.get(PODS, POD)["status"]["ephemeralContainerStatuses"]
+    assert status["state"] == {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
 
 
 # -- deletion ---------------------------------------------------------------------------------------------------------

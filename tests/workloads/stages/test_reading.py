@@ -11,9 +11,9 @@ from noxu.config import StartError
 from noxu.values import Object
 from noxu.workloads.kubelet.commands import CommandResult, CommandRule
 from noxu.workloads.stages import own as module
-from noxu.workloads.stages.fields import Faults
+from noxu.workloads.stages.fields import DocumentFaults
 from noxu.workloads.stages.reading import Stages, read, read_files
-from noxu.workloads.stages.stage import StageDelete, StageEvent, StageFinalizers, StagePatch, Target
+from noxu.workloads.stages.stage import StageDelete, StageEvent, StageFinalizers, StagePatch, StageTarget
 from noxu.workloads.stages.template_functions import PURE
 from tests.rows import rows
 
@@ -42,7 +42,7 @@ def expression(key: str, operator: str, *values: str) -> str:
 
 
 def parsed(text: str) -> Stages:
-    faults = Faults()
+    faults = DocumentFaults()
     found = read(text.encode(), faults)
     assert faults == []
     return found
@@ -103,7 +103,7 @@ def test_a_stage_of_ours_says_what_happens() -> None:
         ({"phase": "db-0"}, "status", "status"),
         ({"size": 3}, "status", "status"),
     ]
-    assert (stage.target, stage.weight.number) == (Target("example.com", "widgets"), 2)
+    assert (stage.target, stage.weight.number) == (StageTarget("example.com", "widgets"), 2)
     assert (stage.delay.least.seconds, stage.delay.most.seconds) == (5.0, 10.0)
 
 
@@ -124,7 +124,7 @@ def test_a_stage_of_kwok_says_what_happens() -> None:
     assert (patch.type, patch.render(POD, {})) == ("json", [{"op": "add", "path": "/x", "value": 1}])
     assert isinstance(status, StagePatch)
     assert status.render(POD, PURE) == {"phase": "db-0", "delay": "c"}
-    assert (stage.target, stage.weight.number, stage.delay.least.seconds) == (Target("", "Pod"), 3, 1.5)
+    assert (stage.target, stage.weight.number, stage.delay.least.seconds) == (StageTarget("", "Pod"), 3, 1.5)
 
 
 def test_stages_of_kwok_replace_the_life_of_pods_and_ours_add_to_it() -> None:
@@ -176,7 +176,7 @@ def test_a_file_has_several_documents_and_rules_for_commands() -> None:
     ],
 )  # fmt: skip
 def test_what_is_not_understood_is_refused_with_its_path(text: str, expected: str) -> None:
-    faults = Faults()
+    faults = DocumentFaults()
     read(text.encode(), faults)
     assert any(fault.startswith(expected) for fault in faults), faults
 

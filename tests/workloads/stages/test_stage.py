@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 
 from noxu.values import Object
 from noxu.workloads.stages.queries import Query
-from noxu.workloads.stages.stage import Changing, Delay, Stage, StageFinalizers, Target, Weight, due
+from noxu.workloads.stages.stage import Changing, Delay, Stage, StageFinalizers, StageTarget, Weight, due
 from tests.rows import rows
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-PODS = Target("", "pods")
+PODS = StageTarget("", "pods")
 
 
 def pod(name: str = "web", **annotations: str) -> Object:

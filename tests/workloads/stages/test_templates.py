@@ -9,7 +9,7 @@ import pytest
 
 from noxu.values import Object
 from noxu.workloads.stages.template_functions import NAMES, at
-from noxu.workloads.stages.templates import Template, TemplateError
+from noxu.workloads.stages.templates import GoTemplate, TemplateError
 from tests.rows import rows
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -21,7 +21,7 @@ POD: Object = {
 
 def rendered(text: str) -> str:
     places = {"NodeIPWith": lambda node: f"ip of {node}"}
-    return Template(text, NAMES).render(POD, at(NOW, NOW, places))
+    return GoTemplate(text, NAMES).render(POD, at(NOW, NOW, places))
 
 
 @rows(
@@ -92,7 +92,7 @@ def test_a_template_is_rendered(text: str, expected: str) -> None:
 )
 def test_what_is_not_understood_is_refused(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
-        Template(text, NAMES)
+        GoTemplate(text, NAMES)
 
 
 @rows(

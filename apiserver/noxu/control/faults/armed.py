@@ -139,6 +139,10 @@ class Armed:
             if count.is_armed and count.rule.effect.kind == "restart"
         ]
 
+    def of_pods(self, now: datetime) -> list[Rule]:
+        """The rules for simulated pods that are on."""
+        return [count.rule for count in self._counts.values() if count.rule.effect.kind == "pod" and _is_on(count, now)]
+
     def remove(self, name: str, revision: Revision = 0) -> None:
         """`revision` is the newest one. Raises KeyError."""
         self._release(self._counts.pop(name), revision)
@@ -198,12 +202,12 @@ class Armed:
         return max(floors, default=0)
 
     def next_change(self, now: datetime) -> datetime | None:
-        """When a view begins or ends by itself next; None: never."""
+        """When a view or a rule for pods begins or ends by itself next; None: never."""
         moments = [
             _since(moment, count.added)
             for count in self._counts.values()
             for moment in (count.rule.limits.since, count.rule.limits.until)
-            if moment and count.is_armed and count.rule.effect.kind in ("view", "restart")
+            if moment and count.is_armed and count.rule.effect.kind in ("view", "restart", "pod")
         ]
         return min((moment for moment in moments if moment > now), default=None)
 

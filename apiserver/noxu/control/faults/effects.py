@@ -18,6 +18,7 @@
 | `mutate: {patch: {…}}` | an object changes: that of the trigger, or `{resource, namespace, name, patch}` |
 | `process: {kill: before}`, `{kill: after}` | the program that asks is killed, before anything happens or after the commit |
 | `process: pause`, `{pause: 5s}`, `resume` | it is stopped (SIGSTOP), and goes on (SIGCONT) |
+| `pod: crash-loop`, `{simulate: crash-loop, pods: "web-*", selector: app=web}` | simulated pods fail as `noxu.dev/simulate` says it, while the rule is on |
 | `view: hold` | the same, but then the stream ends with 410: the client never sees the states between |
 
 An `EffectKind` reads its parameters into plain values; what they do to a request is in `noxu.http.faults`.
@@ -26,14 +27,17 @@ An `EffectKind` reads its parameters into plain values; what they do to a reques
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from typing import Any, Final, Literal, NamedTuple
 
+from noxu.api.selectors import parse_labels
 from noxu.control.arguments import duration
 from noxu.features import meant
 from noxu.values import Json
 
 WRITES: Final = ("create", "update", "patch", "delete", "deletecollection")
 MAX_DELAY: Final = 3600.0  # seconds
+BEHAVIOURS: Final = "noxu.workloads.kubelet.behaviours"
 ERROR_CODES: Final = range(400, 600)
 
 
@@ -44,14 +48,14 @@ class Effect(NamedTuple):
     parameters: Mapping[str, Any]
 
 
-Scope = Literal["request", "event", "view", "webhook", "program", "act"]
+Scope = Literal["request", "event", "view", "webhook", "program", "act", "pod"]
 
 
 class EffectKind(NamedTuple):
     """`read` raises ValueError. `verbs`: those that it can hit; None: all.
 
     `scope` is what it hits: requests, the events of watches, calls of webhooks, what a client sees as long as the rule is
-    on, requests of programs that Noxu has started; `act`: it does something by itself, when its trigger fires.
+    on, requests of programs that Noxu has started, simulated pods; `act`: it does something by itself, when its trigger fires.
     """
 
     read: Callable[[Json], Mapping[str, Any]]
@@ -237,6 +241,22 @@ def _webhook(value: Json) -> Mapping[str, Any]:
     raise ValueError("it is fail, deny, {deny: why} or {delay: 2s}")
 
 
+def _pod(value: Json) -> Mapping[str, Any]:
+    if isinstance(value, str):
+        value = {"simulate": value}
+    accepted = ("simulate", "pods", "selector")
+    if not isinstance(value, dict) or not value.get("simulate"):
+        raise ValueError(
+            "it is what pods do, such as crash-loop, or {simulate: crash-loop, pods: web-*, selector: app=web}"
+        )
+    for name in value:
+        if name not in accepted:
+            raise ValueError(f'there is no "{name}", only {", ".join(accepted)}{meant(name, accepted)}')
+    read = {name: _text(value.get(name, ""), name) for name in accepted}
+    import_module(BEHAVIOURS).parse(read["simulate"])  # few servers have simulated pods
+    return {**read, "selector": parse_labels(read["selector"])}
+
+
 def _lease(value: Json) -> Mapping[str, Any]:
     _chosen("lost")(value)
     return _error("Conflict")
@@ -255,5 +275,6 @@ EFFECTS: Final[Mapping[str, EffectKind]] = {
     "restart": EffectKind(_restart),
     "mutate": EffectKind(_mutate, None, "act"),
     "process": EffectKind(_process, None, "program"),
+    "pod": EffectKind(_pod, None, "pod"),
     "view": EffectKind(_chosen("freeze", "hold"), ("list", "watch"), "view"),
 }

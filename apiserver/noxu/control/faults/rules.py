@@ -176,9 +176,22 @@ def _contract(rule: Object, kind: str, parameters: Mapping[str, Any], path: str)
     elif kind == "view":
         problems.append((f"{path}.match", "a view is of one resource: match: {resource: widgets}"))
     limits = [name for name in ("nth", "every", "times", "probability") if name in rule]
+    if kind == "pod":
+        problems.extend(_of_pods(rule, path))
     if kind == "view" and limits:
         problems.append((f"{path}.{limits[0]}", "a view lasts as long as the rule is on: from and until say how long"))
     return problems
+
+
+def _of_pods(rule: Object, path: str) -> list[tuple[str, str]]:
+    """What a rule for simulated pods must not have: it is about no request."""
+    match = rule.get("match")
+    named = [name for name in match if name not in ("resource", "namespace", "name")] if isinstance(match, dict) else []
+    problems = [(f"{path}.match.{name}", "a pod is not asked for: only namespace and name say which") for name in named]
+    if isinstance(match, dict) and match.get("resource") not in (None, "pods", "pod", "po", "Pod"):
+        problems.append((f"{path}.match.resource", "it is about pods"))
+    why = "the rule holds for its pods as long as it is on: from and until say how long, probability for how many"
+    return [*problems, *((f"{path}.{name}", why) for name in ("nth", "every", "times") if name in rule)]
 
 
 def _acting(rule: Object, scope: Scope, path: str) -> list[tuple[str, str]]:

@@ -22,6 +22,7 @@ from noxu.registry.stored_object import object_at
 from noxu.values import Object
 
 NO_KUBELET: Final = "there is no kubelet: pods are stored, not run"
+NOTHING_LISTENS: Final = "nothing runs in simulated pods: none of their ports is open"
 _SCHEMES: Final = ("", "http", "https")
 _CONTAINERS: Final = ("containers", "initContainers", "ephemeralContainers")
 
@@ -33,9 +34,9 @@ def no_kubelet(*, upgrade: bool = True) -> ApiError:
     return errors.internal_error(f"error dialing backend: {NO_KUBELET}")
 
 
-def unreachable() -> ApiError:
-    """What a request that is forwarded ends with."""
-    return service_unavailable(f"error trying to reach service: {NO_KUBELET}")
+def unreachable(*, simulated: bool = False) -> ApiError:
+    """What a request that is forwarded ends with. `simulated`: there are nodes."""
+    return service_unavailable(f"error trying to reach service: {NOTHING_LISTENS if simulated else NO_KUBELET}")
 
 
 def service_unavailable(message: str) -> ApiError:

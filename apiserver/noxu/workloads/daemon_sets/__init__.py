@@ -1,1 +1,0 @@
-"""daemonset-controller: one pod on every node that fits."""

@@ -20,9 +20,9 @@ from noxu.config import Config
 from noxu.controllers.controller import ControllerParts
 from noxu.values import Object
 from noxu.workloads.daemon_sets.backoff import FailureBackoff
+from noxu.workloads.daemon_sets.changes import DaemonChanges, DaemonRollout, on_node, rolling_update
 from noxu.workloads.daemon_sets.daemon_pods import NOWHERE, by_node, fit, new_pod, without_node
-from noxu.workloads.daemon_sets.decisions import Decision, Scope, on_node, rolling_update
-from noxu.workloads.daemon_sets.history import History, construct, surplus
+from noxu.workloads.daemon_sets.history import TemplateHistory, construct, surplus
 from noxu.workloads.engine import WorkloadController
 from noxu.workloads.informer import Informer
 from noxu.workloads.objects import DAEMON_SETS, NODES, PODS, REVISIONS, Objects, controller_of, name_of
@@ -102,64 +102,62 @@ def reconcile(objects: Objects, key: Name, now: datetime, backoff: FailureBackof
     yield from claimed(PODS, candidates, daemon_set, lambda pod: selects(selector, pod))
     history = yield from construct(objects, daemon_set)
 
-    scope = Scope(daemon_set, history.digest, now)
-    nodes = {node["metadata"]["name"]: node for node in objects.all(NODES)}
-    managed = _managed(scope, nodes, by_node(objects, daemon_set), backoff)
-    failure = yield from _carry_out(scope, managed)
+    fits = {node["metadata"]["name"]: fit(daemon_set, node) for node in objects.all(NODES)}
+    rollout = DaemonRollout(daemon_set, history.digest, now, fits)
+    managed = _managed(rollout, by_node(objects, daemon_set), backoff)
+    failure = yield from _carry_out(rollout, managed)
     if failure is None and (daemon_set["spec"].get("updateStrategy") or {}).get("type") == "RollingUpdate":
-        failure = yield from _carry_out(scope, rolling_update(scope, nodes, by_node(objects, daemon_set)))
+        failure = yield from _carry_out(rollout, rolling_update(rollout, by_node(objects, daemon_set)))
     if failure is None:
         pods = objects.controlled_by(PODS, daemon_set["metadata"]["uid"])
         if deletes := surplus(daemon_set, history.old, pods):
             done((yield deletes))
 
     found = by_node(objects, daemon_set)
-    newest, status = objects.get(DAEMON_SETS, key), status_of(scope, nodes, found, history)
+    newest, status = objects.get(DAEMON_SETS, key), status_of(rollout, found, history)
     if newest is not None and status != newest.get("status"):
         stored(*(yield [Update(DAEMON_SETS, with_status(newest, status), "status")]))
     if failure is not None:
         raise failure  # it is tried again, with growing delays
-    return min((after for after in (managed.again, _next_available(scope, found)) if after is not None), default=None)
+    return min((after for after in (managed.again, _next_available(rollout, found)) if after is not None), default=None)
 
 
-def _managed(
-    scope: Scope, nodes: Mapping[str, Object], pods: Mapping[str, Sequence[Object]], backoff: FailureBackoff
-) -> Decision:
+def _managed(rollout: DaemonRollout, pods: Mapping[str, Sequence[Object]], backoff: FailureBackoff) -> DaemonChanges:
     """What all nodes need (manage)."""
-    decisions = [on_node(scope, node, pods.get(name), backoff) for name, node in nodes.items()]
-    lost = without_node(nodes, pods)
-    return Decision(
-        create=[name for decision in decisions for name in decision.create],
-        delete=[*(pod for decision in decisions for pod in decision.delete), *lost],
-        events=[event for decision in decisions for event in decision.events],
-        again=min((decision.again for decision in decisions if decision.again is not None), default=None),
+    all_changes = [on_node(rollout, name, pods.get(name), backoff) for name in rollout.fits]
+    lost = without_node(rollout.fits, pods)
+    return DaemonChanges(
+        create=[name for changes in all_changes for name in changes.create],
+        delete=[*(pod for changes in all_changes for pod in changes.delete), *lost],
+        events=[event for changes in all_changes for event in changes.events],
+        again=min((changes.again for changes in all_changes if changes.again is not None), default=None),
     )
 
 
-def _carry_out(scope: Scope, decision: Decision) -> Generator[Sequence[Write], Sequence[Result], ApiError | None]:
+def _carry_out(
+    rollout: DaemonRollout, changes: DaemonChanges
+) -> Generator[Sequence[Write], Sequence[Result], ApiError | None]:
     """Create and delete (syncNodes): why something failed."""
-    if decision.events:
-        yield decision.events
-    daemon_set = scope.daemon_set
-    pods = [new_pod(daemon_set, node, scope.digest) for node in decision.create[:BURST]]
+    if changes.events:
+        yield changes.events
+    daemon_set = rollout.daemon_set
+    pods = [new_pod(daemon_set, node, rollout.digest) for node in changes.create[:BURST]]
     failure = yield from create_pods(daemon_set, pods)
-    other = yield from delete_pods(daemon_set, decision.delete[:BURST])
+    other = yield from delete_pods(daemon_set, changes.delete[:BURST])
     return failure or other
 
 
 # -- status -----------------------------------------------------------------------------------------------------------
 
 
-def status_of(
-    scope: Scope, nodes: Mapping[str, Object], pods: Mapping[str, Sequence[Object]], history: History
-) -> Object:
+def status_of(rollout: DaemonRollout, pods: Mapping[str, Sequence[Object]], history: TemplateHistory) -> Object:
     """The status: the oldest pod of a node counts (updateDaemonSetStatus)."""
-    daemon_set = scope.daemon_set
-    wanted = {name for name, node in nodes.items() if fit(daemon_set, node).should_run}
+    daemon_set = rollout.daemon_set
+    wanted = {name for name, fits in rollout.fits.items() if fits.should_run}
     oldest = [pods[name][0] for name in wanted if name in pods]
-    available = sum(map(scope.is_available, oldest))
+    available = sum(map(rollout.is_available, oldest))
     counts = {
-        "updatedNumberScheduled": sum(map(scope.is_updated, oldest)),
+        "updatedNumberScheduled": sum(map(rollout.is_updated, oldest)),
         "numberAvailable": available,
         "numberUnavailable": len(wanted) - available,
         "observedGeneration": daemon_set["metadata"].get("generation", 0),
@@ -167,7 +165,7 @@ def status_of(
     conditions = (daemon_set.get("status") or {}).get("conditions")
     return {
         "currentNumberScheduled": len(oldest),
-        "numberMisscheduled": sum(name in nodes and name not in wanted for name in pods),
+        "numberMisscheduled": sum(name in rollout.fits and name not in wanted for name in pods),
         "desiredNumberScheduled": len(wanted),
         "numberReady": sum(map(is_ready, oldest)),
         **{name: count for name, count in counts.items() if count},
@@ -176,8 +174,8 @@ def status_of(
     }
 
 
-def _next_available(scope: Scope, pods: Mapping[str, Sequence[Object]]) -> float | None:
+def _next_available(rollout: DaemonRollout, pods: Mapping[str, Sequence[Object]]) -> float | None:
     """The seconds until the next pod is available."""
-    seconds = int(scope.daemon_set["spec"].get("minReadySeconds", 0))
-    waiting = [available_after(pod, seconds, scope.now) for found in pods.values() for pod in found]
+    seconds = int(rollout.daemon_set["spec"].get("minReadySeconds", 0))
+    waiting = [available_after(pod, seconds, rollout.now) for found in pods.values() for pod in found]
     return min((after for after in waiting if after is not None and after > 0), default=None)

@@ -12,7 +12,7 @@ from noxu.workloads.revisions import REVISION
 from noxu.workloads.writes import Delete, Result, Update, Write, done, stored
 
 
-class History(NamedTuple):
+class TemplateHistory(NamedTuple):
     """`digest`: the label of pods of the current template. `collisions`: None, as long as no name was taken."""
 
     digest: str
@@ -20,7 +20,7 @@ class History(NamedTuple):
     collisions: int | None
 
 
-def construct(objects: Objects, daemon_set: Object) -> Generator[Sequence[Write], Sequence[Result], History]:
+def construct(objects: Objects, daemon_set: Object) -> Generator[Sequence[Write], Sequence[Result], TemplateHistory]:
     """Create the revision of the template, or give it the highest number; several equal ones become one."""
     known = yield from revisions.owned(objects, daemon_set)
     known = yield from _labelled(known)
@@ -35,7 +35,7 @@ def construct(objects: Objects, daemon_set: Object) -> Generator[Sequence[Write]
             kept = yield from revisions.renumbered(kept, number)
     else:
         kept, collisions = yield from revisions.create(objects, daemon_set, number, REVISION, collisions)
-    return History(kept["metadata"]["labels"][REVISION], old, collisions)
+    return TemplateHistory(kept["metadata"]["labels"][REVISION], old, collisions)
 
 
 def _labelled(known: Sequence[Object]) -> Generator[Sequence[Write], Sequence[Result], list[Object]]:

@@ -29,7 +29,7 @@ KILLED: Final = 137
 SECOND: Final = 1_000_000_000
 
 
-class Said(NamedTuple):
+class ContainerSaying(NamedTuple):
     """An Event of a container."""
 
     type: Literal["Normal", "Warning"]
@@ -55,13 +55,13 @@ class ContainerStep(NamedTuple):
     """What a container has become. `again`: the seconds until it changes by itself."""
 
     status: Object
-    said: list[Said]
+    said: list[ContainerSaying]
     again: float | None
 
 
 def advance(before: Object | None, spec: Object, around: Circumstances) -> ContainerStep:
     """The newest state of a container."""
-    new, said = waiting(spec, around.waits_for or "ContainerCreating"), list[Said]()
+    new, said = waiting(spec, around.waits_for or "ContainerCreating"), list[ContainerSaying]()
     status = (
         new if before is None else before if "lastState" in before else {**new, **before}
     )  # a stage may have written it
@@ -108,7 +108,7 @@ def _waiting(status: Object, waiting: Object, last: Object | None = None) -> Obj
     return {**status, "state": {"waiting": waiting}, "ready": False, "started": False, **after}
 
 
-def _pulled_in_vain(status: Object, spec: Object, around: Circumstances, said: list[Said]) -> ContainerStep:
+def _pulled_in_vain(status: Object, spec: Object, around: Circumstances, said: list[ContainerSaying]) -> ContainerStep:
     image = spec.get("image", "")
     ended = (status["lastState"].get("terminated") or {}).get("finishedAt")
     passed = (around.now - moment(ended or around.since)).total_seconds()
@@ -147,11 +147,15 @@ def _back_off(status: Object) -> float:
     return min(FIRST_BACK_OFF * 2.0 ** min(restarts - 1, 10), LONGEST_BACK_OFF) if restarts else 0.0
 
 
-def _backing_off(status: Object, spec: Object, around: Circumstances, said: list[Said], left: float) -> ContainerStep:
+def _backing_off(
+    status: Object, spec: Object, around: Circumstances, said: list[ContainerSaying], left: float
+) -> ContainerStep:
     metadata = around.pod["metadata"]
     pod = f"{metadata['name']}_{metadata.get('namespace', '')}({metadata['uid']})"
     if status["state"].get("waiting", {}).get("reason") != "CrashLoopBackOff":
-        said.append(Said(WARNING, "BackOff", f"Back-off restarting failed container {spec['name']} in pod {pod}"))
+        said.append(
+            ContainerSaying(WARNING, "BackOff", f"Back-off restarting failed container {spec['name']} in pod {pod}")
+        )
     pause = format_duration(int(_back_off(status) * SECOND))
     message = f"back-off {pause} restarting failed container={spec['name']} pod={pod}"
     return ContainerStep(_waiting(status, {"reason": "CrashLoopBackOff", "message": message}), said, left)
@@ -172,7 +176,7 @@ def _started(status: Object, spec: Object, around: Circumstances) -> Object:
 
 
 def _running(
-    status: Object, spec: Object, around: Circumstances, said: list[Said], left: float | None
+    status: Object, spec: Object, around: Circumstances, said: list[ContainerSaying], left: float | None
 ) -> ContainerStep:
     passed = (around.now - moment(status["state"]["running"]["startedAt"])).total_seconds()
     to_started = _initial_delay(spec, "startupProbe")
@@ -180,7 +184,9 @@ def _running(
     to_ready = slow if slow is not None else max(to_started, _initial_delay(spec, "readinessProbe"))
     is_ready = around.behaviour.is_ever_ready and passed >= to_ready
     if not around.behaviour.is_ever_ready and (status["ready"] or said) and spec.get("readinessProbe"):
-        said.append(Said(WARNING, "Unhealthy", f"Readiness probe failed: {_failed_probe(spec['readinessProbe'])}"))
+        said.append(
+            ContainerSaying(WARNING, "Unhealthy", f"Readiness probe failed: {_failed_probe(spec['readinessProbe'])}")
+        )
     waits = [left] if left is not None else []
     waits += [after - passed for after in (to_started, to_ready) if after > passed]
     shown = {**status, "ready": is_ready, "started": passed >= to_started}
@@ -262,19 +268,21 @@ def _pull_error(image: str) -> str:
     )
 
 
-def _sayings_of_start(spec: Object) -> Iterator[Said]:
+def _sayings_of_start(spec: Object) -> Iterator[ContainerSaying]:
     image = spec.get("image", "")
-    yield Said(NORMAL, "Pulled", f'Container image "{image}" already present on machine and can be accessed by the pod')
-    yield Said(NORMAL, "Created", "Container created")
-    yield Said(NORMAL, "Started", "Container started")
+    yield ContainerSaying(
+        NORMAL, "Pulled", f'Container image "{image}" already present on machine and can be accessed by the pod'
+    )
+    yield ContainerSaying(NORMAL, "Created", "Container created")
+    yield ContainerSaying(NORMAL, "Started", "Container started")
 
 
-def _sayings_of_pull(image: str, error: str) -> Iterator[Said]:
-    yield Said(NORMAL, "Pulling", f'Pulling image "{image}"')
-    yield Said(WARNING, "Failed", f'Failed to pull image "{image}": {error}')
-    yield Said(WARNING, "Failed", "Error: ErrImagePull")
+def _sayings_of_pull(image: str, error: str) -> Iterator[ContainerSaying]:
+    yield ContainerSaying(NORMAL, "Pulling", f'Pulling image "{image}"')
+    yield ContainerSaying(WARNING, "Failed", f'Failed to pull image "{image}": {error}')
+    yield ContainerSaying(WARNING, "Failed", "Error: ErrImagePull")
 
 
-def _sayings_of_pull_back_off(image: str) -> Iterator[Said]:
-    yield Said(NORMAL, "BackOff", f'Back-off pulling image "{image}"')
-    yield Said(WARNING, "Failed", "Error: ImagePullBackOff")
+def _sayings_of_pull_back_off(image: str) -> Iterator[ContainerSaying]:
+    yield ContainerSaying(NORMAL, "BackOff", f'Back-off pulling image "{image}"')
+    yield ContainerSaying(WARNING, "Failed", "Error: ImagePullBackOff")

@@ -1,11 +1,12 @@
 """The kubelets of all simulated nodes: a pod that is bound to a node comes up, lives as it is told, and ends when it is deleted.
 
-    bound         accepted: its containers are being created, and it has the addresses of its node
+    bound         it is accepted: it has the addresses of its node, and its containers start
     then          containers run, are ready, end and start again: see statuses.py
     deleted       it ends at once: neither preStop nor the grace period is waited for
     node lost     nothing happens to it, until the node is there again
 
-A node is simulated if it has an address. With no delay, a pod is ready after two writes of its status.
+A node is simulated if it has an address. With no delay, a pod is ready after one write of its status: `ContainerCreating` is
+seen only while something holds it up.
 """
 
 from __future__ import annotations
@@ -129,11 +130,11 @@ class PodLives:
             return None
         at = statuses.Situation(hosts, self._address(pod, node, hosts, objects), now)
         if not (pod.get("status") or {}).get("containerStatuses"):
-            [result] = yield [Update(PODS, with_status(pod, statuses.accepted(pod, at)), "status")]
-            pod = stored(result) or pod
-        step = statuses.advance(pod, behaviour, at)
+            step = statuses.advance(with_status(pod, statuses.accepted(pod, at)), behaviour, at)
+        else:
+            step = statuses.advance(pod, behaviour, at)
         events = [Event(pod, said.type, said.reason, said.message, node_name, field) for field, said in step.said]
-        if step.status != pod["status"]:
+        if step.status != pod.get("status"):
             done((yield [*events, Update(PODS, with_status(pod, step.status), "status")]))
         elif events:
             yield events

@@ -32,8 +32,8 @@ class Simulation:
 
     def __init__(self) -> None:
         self.rules: list[PodRule] = []
-        self.selected: Callable[[Object], str] = lambda _pod: ""
-        """What rules of faults say about a pod, "": nothing. They go before all others."""
+        self.selected: Callable[[Object], str] | None = None
+        """What rules of faults say about a pod, "": nothing; None: there are none. They go before all others."""
 
     def add(self, rule: PodRule) -> None:
         """It replaces one for the same pods. Raises ValueError for a text that is not known."""
@@ -42,7 +42,7 @@ class Simulation:
 
     def text(self, pod: Object) -> str:
         """What a pod is to do, as it is written; "": nothing else than to come up."""
-        if selected := self.selected(pod):
+        if self.selected is not None and (selected := self.selected(pod)):
             return selected
         for rule in reversed(self.rules):
             if rule.fits(pod):

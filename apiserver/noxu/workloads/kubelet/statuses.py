@@ -15,7 +15,7 @@ from noxu.go.time import format_time
 from noxu.values import Object
 from noxu.workloads.kubelet import containers
 from noxu.workloads.kubelet.behaviours import ContainerBehaviour, PodBehaviour
-from noxu.workloads.kubelet.containers import Circumstances, ContainerStep, Restarts, Said
+from noxu.workloads.kubelet.containers import Circumstances, ContainerSaying, ContainerStep, Restarts
 from noxu.workloads.pods import condition
 from noxu.workloads.writes import WARNING
 
@@ -33,18 +33,18 @@ class Situation(NamedTuple):
     now: datetime
 
 
-class SaidOf(NamedTuple):
+class PodSaying(NamedTuple):
     """An Event about a pod, or about the container at `field`."""
 
     field: str
-    said: Said
+    said: ContainerSaying
 
 
 class PodStep(NamedTuple):
     """What a pod has become. `again`: the seconds until it changes by itself."""
 
     status: Object
-    said: list[SaidOf]
+    said: list[PodSaying]
     again: float | None
 
 
@@ -82,7 +82,7 @@ def advance(pod: Object, behaviour: PodBehaviour, at: Situation) -> PodStep:
     before = pod["status"]
     if behaviour.is_evicted:
         return _evicted(pod, at.now)
-    said: list[SaidOf] = []
+    said: list[PodSaying] = []
     waits: list[float] = []
     init = _init_containers(pod, behaviour, at.now, said, waits)
     waits_for = "" if _is_initialized(init) else "PodInitializing"
@@ -113,7 +113,7 @@ def advance(pod: Object, behaviour: PodBehaviour, at: Situation) -> PodStep:
 
 
 def _init_containers(
-    pod: Object, behaviour: PodBehaviour, now: datetime, said: list[SaidOf], waits: list[float]
+    pod: Object, behaviour: PodBehaviour, now: datetime, said: list[PodSaying], waits: list[float]
 ) -> _Group:
     specs = pod["spec"].get("initContainers") or ()
     before = _by_name(pod, "initContainerStatuses")
@@ -143,7 +143,7 @@ def _containers(
     field: str,
     behaviour: PodBehaviour,
     now: datetime,
-    said: list[SaidOf],
+    said: list[PodSaying],
     waits: list[float],
     waits_for: str,
 ) -> _Group:
@@ -154,7 +154,7 @@ def _containers(
     policy = "Never" if name == "ephemeralContainers" else pod["spec"].get("restartPolicy") or "Always"
     statuses = []
     for spec in specs:
-        own = _of_job(behaviour.of(spec["name"]), pod)
+        own = _of_job(behaviour.of(spec["name"]), pod) if name == "containers" else _of_debugger(behaviour, spec)
         around = Circumstances(
             pod, own, cast("Restarts", spec.get("restartPolicy") or policy), waits_for, _since(pod), now
         )
@@ -164,8 +164,8 @@ def _containers(
     return _Group(specs, statuses)
 
 
-def _note(step: ContainerStep, field: str, said: list[SaidOf], waits: list[float]) -> None:
-    said.extend(SaidOf(field, each) for each in step.said)
+def _note(step: ContainerStep, field: str, said: list[PodSaying], waits: list[float]) -> None:
+    said.extend(PodSaying(field, each) for each in step.said)
     if step.again is not None:
         waits.append(step.again)
 
@@ -185,6 +185,11 @@ def _of_job(behaviour: ContainerBehaviour, pod: Object) -> ContainerBehaviour:
     if all(owner.get("kind") != "Job" for owner in pod["metadata"].get("ownerReferences") or ()):
         return behaviour
     return behaviour._replace(exit_code=0, exit_after=JOB_SECONDS)
+
+
+def _of_debugger(behaviour: PodBehaviour, spec: Object) -> ContainerBehaviour:
+    """An ephemeral container runs on beside those that fail."""
+    return behaviour.containers.get(spec["name"], ContainerBehaviour())
 
 
 def _has_succeeded(status: Object) -> bool:
@@ -235,7 +240,7 @@ def _evicted(pod: Object, now: datetime) -> PodStep:
     }
     conditions = [each for each in status["conditions"] if each["type"] != "DisruptionTarget"]
     shown = {**status, "reason": "Evicted", "message": EVICTED, "conditions": [disrupted, *conditions]}
-    return PodStep(shown, [SaidOf("", Said(WARNING, "Evicted", EVICTED))], None)
+    return PodStep(shown, [PodSaying("", ContainerSaying(WARNING, "Evicted", EVICTED))], None)
 
 
 # -- phase and conditions ---------------------------------------------------------------------------------------------

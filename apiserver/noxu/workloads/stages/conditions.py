@@ -1,4 +1,8 @@
-"""Expressions of stages in CEL over `self`: conditions, and statuses that an object gets."""
+"""Expressions of stages in CEL over `self`: conditions, and statuses that an object gets.
+
+self.spec.size > 3                          a condition: what has no value is false
+{"size": self.spec.size, "ready": dyn(true)}    a status: values of different types are dyn, as CEL in Kubernetes has it
+"""
 
 from __future__ import annotations
 

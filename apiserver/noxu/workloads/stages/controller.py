@@ -41,7 +41,7 @@ from noxu.workloads.stages.stage import (
     StageEvent,
     StageFinalizers,
     StagePatch,
-    Target,
+    StageTarget,
     due,
 )
 from noxu.workloads.stages.templates import Function, TemplateError
@@ -51,7 +51,7 @@ from noxu_storage.types import Event, Key, Revision
 MANAGER: Final = "noxu-stages"
 MOST_AT_ONCE: Final = 100
 """How many stages an object may enter while no time passes: more are a loop, which goes on after a second."""
-_STRATEGIC: Final = (Target("", "Pod"), Target("", "Node"))
+_STRATEGIC: Final = (StageTarget("", "Pod"), StageTarget("", "Node"))
 _MEDIA_TYPES: Final = {"json": JSON_PATCH, "merge": MERGE_PATCH, "strategic": STRATEGIC_MERGE_PATCH}
 
 log = logging.getLogger("noxu")
@@ -213,7 +213,7 @@ class StageController(Reconciler[Key]):
                 [{**each, "path": f"/{step.root}{each['path']}"} for each in operations] if step.root else operations
             )
             return await self._patch(value, resource, rooted, JSON_PATCH, step.subresource)
-        is_strategic = Target(resource.group, resource.kind) in _STRATEGIC
+        is_strategic = StageTarget(resource.group, resource.kind) in _STRATEGIC
         media_type = _MEDIA_TYPES[step.type or ("strategic" if is_strategic else "merge")]
         rooted_patch = {step.root: patch} if step.root else patch
         return await self._patch(value, resource, rooted_patch, media_type, step.subresource)

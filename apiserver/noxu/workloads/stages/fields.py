@@ -1,6 +1,6 @@
-"""Fields of a document that are read once each: what is misspelt, missing or of another type is a fault with its path.
+"""DocumentFields of a document that are read once each: what is misspelt, missing or of another type is a fault with its path.
 
-fields = Fields(value, "spec.delay", faults)
+fields = DocumentFields(value, "spec.delay", faults)
 seconds = fields.number("durationMilliseconds")
 fields.end()                                        # what was not read is not known
 """
@@ -16,7 +16,7 @@ from noxu.values import Json
 T = TypeVar("T")
 
 
-class Faults(list[str]):
+class DocumentFaults(list[str]):
     """What is wrong, as sentences that begin with a path."""
 
     def add(self, path: str, why: str) -> None:
@@ -31,10 +31,10 @@ class Faults(list[str]):
             return otherwise
 
 
-class Fields:
+class DocumentFields:
     """Those of an object. A value that is null is not there."""
 
-    def __init__(self, value: Json, path: str, faults: Faults) -> None:
+    def __init__(self, value: Json, path: str, faults: DocumentFaults) -> None:
         self.path, self.faults = path, faults
         if not isinstance(value, dict):
             faults.add(path or ".", "it is an object")
@@ -96,15 +96,15 @@ class Fields:
             return ()
         return values
 
-    def inner(self, name: str) -> Fields | None:
+    def inner(self, name: str) -> DocumentFields | None:
         """Those of an object in a field; None: it is not there."""
         value = self.take(name)
-        return None if value is None else Fields(value, self.place(name), self.faults)
+        return None if value is None else DocumentFields(value, self.place(name), self.faults)
 
-    def items(self, name: str) -> Iterator[Fields]:
+    def items(self, name: str) -> Iterator[DocumentFields]:
         """Those of the objects of a list."""
         for number, each in enumerate(self._of_type(name, list, "a list", [])):
-            yield Fields(each, f"{self.place(name)}[{number}]", self.faults)
+            yield DocumentFields(each, f"{self.place(name)}[{number}]", self.faults)
 
     def parsed(self, name: str, read: Callable[[str], T], otherwise: T) -> T:
         """A text as it is read; `otherwise` if it is not there."""

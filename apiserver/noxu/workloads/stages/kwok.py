@@ -18,7 +18,7 @@ from typing import Final, cast
 from noxu.go import yaml
 from noxu.values import Object
 from noxu.workloads.stages.conditions import expression
-from noxu.workloads.stages.fields import Faults, Fields
+from noxu.workloads.stages.fields import DocumentFaults, DocumentFields
 from noxu.workloads.stages.queries import Query, QueryError
 from noxu.workloads.stages.stage import (
     Changing,
@@ -31,24 +31,24 @@ from noxu.workloads.stages.stage import (
     StageFinalizers,
     StagePatch,
     StageStep,
-    Target,
+    StageTarget,
     Weight,
     from_template,
 )
 from noxu.workloads.stages.template_functions import NAMES
-from noxu.workloads.stages.templates import Template
+from noxu.workloads.stages.templates import GoTemplate
 
 GROUP: Final = "kwok.x-k8s.io"
 VERSION: Final = f"{GROUP}/v1alpha1"
 NO_IMPERSONATION: Final = "stages write as the kubelet: nobody else is impersonated"
 _TYPES: Final = ("json", "merge", "strategic")
 _EVENTS: Final = ("Normal", "Warning")
-NOTHING: Final = Template("", ())
+NOTHING: Final = GoTemplate("", ())
 
 
-def read(value: Object, faults: Faults) -> Stage:
+def read(value: Object, faults: DocumentFaults) -> Stage:
     """A stage, which is of no use if there are faults."""
-    document = Fields(value, "", faults)
+    document = DocumentFields(value, "", faults)
     for name in ("apiVersion", "kind", "status"):
         document.take(name)
     metadata = document.inner("metadata")
@@ -57,7 +57,7 @@ def read(value: Object, faults: Faults) -> Stage:
     document.end()
     if spec is None:
         faults.add("spec", "it is required")
-        spec = Fields({}, "spec", Faults())
+        spec = DocumentFields({}, "spec", DocumentFaults())
     stage = Stage(
         name,
         _target(spec),
@@ -72,21 +72,21 @@ def read(value: Object, faults: Faults) -> Stage:
     return stage
 
 
-def _target(spec: Fields) -> Target:
+def _target(spec: DocumentFields) -> StageTarget:
     fields = spec.inner("resourceRef")
     if fields is None:
         spec.faults.add(spec.place("resourceRef"), "it is required")
-        return Target("", "")
+        return StageTarget("", "")
     group, kind = fields.text("apiGroup", "v1"), fields.required("kind")
     fields.end()
     above, _, _ = group.partition("/")
-    return Target("" if above == "v1" else above, kind)
+    return StageTarget("" if above == "v1" else above, kind)
 
 
 # -- selector ---------------------------------------------------------------------------------------------------------
 
 
-def _selectors(spec: Fields) -> Iterator[Selects]:
+def _selectors(spec: DocumentFields) -> Iterator[Selects]:
     fields = spec.inner("selector")
     if fields is None:
         spec.faults.add(spec.place("selector"), "it is required: kwok ignores a stage without one")
@@ -103,7 +103,7 @@ def _has(part: str, wanted: Mapping[str, str]) -> Selects:
     return lambda value: wanted.items() <= (value["metadata"].get(part) or {}).items()
 
 
-def _expression(item: Fields) -> Selects:
+def _expression(item: DocumentFields) -> Selects:
     if (cel := item.inner("cel")) is not None:
         never: Selects = _never
         found = cel.parsed("expression", expression, never)
@@ -169,7 +169,7 @@ _OPERATORS: Final[Mapping[str, tuple[Callable[[Sequence[object], frozenset[str]]
 # -- delay ------------------------------------------------------------------------------------------------------------
 
 
-def _delay(spec: Fields) -> Delay:
+def _delay(spec: DocumentFields) -> Delay:
     fields = spec.inner("delay")
     if fields is None:
         return Delay()
@@ -179,12 +179,12 @@ def _delay(spec: Fields) -> Delay:
     return Delay(least, most)
 
 
-def _changing(fields: Fields, name: str, from_: str, otherwise: int | None) -> Changing:
+def _changing(fields: DocumentFields, name: str, from_: str, otherwise: int | None) -> Changing:
     milliseconds = fields.integer(name, otherwise)
     return Changing(None if milliseconds is None else milliseconds / 1000, _query_in(fields, from_))
 
 
-def _query_in(fields: Fields, name: str) -> Query | None:
+def _query_in(fields: DocumentFields, name: str) -> Query | None:
     given = fields.inner(name)
     if given is None:
         return None
@@ -200,7 +200,7 @@ def _query_in(fields: Fields, name: str) -> Query | None:
 # -- what happens -----------------------------------------------------------------------------------------------------
 
 
-def _steps(spec: Fields) -> Iterator[StageStep]:
+def _steps(spec: DocumentFields) -> Iterator[StageStep]:
     if (fields := spec.inner("next")) is not None:
         yield from _next(fields)
     for item in spec.items("steps"):
@@ -212,7 +212,7 @@ def _steps(spec: Fields) -> Iterator[StageStep]:
         item.end()
 
 
-def _next(fields: Fields) -> Iterator[StageStep]:
+def _next(fields: DocumentFields) -> Iterator[StageStep]:
     patches = [_patch(item) for item in fields.items("patches")]
     status = fields.parsed("statusTemplate", _template, NOTHING)
     subresource = fields.text("statusSubresource", "status")
@@ -224,7 +224,7 @@ def _next(fields: Fields) -> Iterator[StageStep]:
     fields.end()
 
 
-def _common(fields: Fields) -> Iterator[StageStep]:
+def _common(fields: DocumentFields) -> Iterator[StageStep]:
     """Event, finalizers, delete."""
     if (event := fields.inner("event")) is not None:
         type_, reason, message = event.text("type", "Normal"), event.text("reason"), event.text("message")
@@ -241,7 +241,7 @@ def _common(fields: Fields) -> Iterator[StageStep]:
         yield StageDelete()
 
 
-def _values(fields: Fields, name: str) -> list[str]:
+def _values(fields: DocumentFields, name: str) -> list[str]:
     values = []
     for item in fields.items(name):
         values.append(item.required("value"))
@@ -249,7 +249,7 @@ def _values(fields: Fields, name: str) -> list[str]:
     return values
 
 
-def _patch(fields: Fields) -> StagePatch:
+def _patch(fields: DocumentFields) -> StagePatch:
     type_ = fields.text("type")
     if type_ and type_ not in _TYPES:
         fields.faults.add(fields.place("type"), f"{type_!r} is none of {', '.join(_TYPES)}")
@@ -260,8 +260,8 @@ def _patch(fields: Fields) -> StagePatch:
     return StagePatch(from_template(template, _yaml), cast("PatchType", type_), root, subresource)
 
 
-def _template(text: str) -> Template:
-    return Template(text, NAMES)
+def _template(text: str) -> GoTemplate:
+    return GoTemplate(text, NAMES)
 
 
 def _yaml(text: bytes) -> object:

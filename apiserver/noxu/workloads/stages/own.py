@@ -40,7 +40,7 @@ from noxu.workloads.kubelet.commands import CommandResult, CommandRule
 from noxu.workloads.kubelet.simulation import is_like
 from noxu.workloads.pods import condition, phase
 from noxu.workloads.stages.conditions import Computed, expression
-from noxu.workloads.stages.fields import Faults, Fields
+from noxu.workloads.stages.fields import DocumentFaults, DocumentFields
 from noxu.workloads.stages.stage import (
     Changing,
     Delay,
@@ -51,12 +51,12 @@ from noxu.workloads.stages.stage import (
     StageFinalizers,
     StagePatch,
     StageStep,
-    Target,
+    StageTarget,
     Weight,
     from_template,
 )
 from noxu.workloads.stages.template_functions import NAMES
-from noxu.workloads.stages.templates import Function, Template
+from noxu.workloads.stages.templates import Function, GoTemplate
 
 VERSION: Final = "noxu.dev/v1"
 KIND: Final = "Stages"
@@ -64,9 +64,9 @@ _EVENTS: Final = ("Normal", "Warning")
 _CONTAINERS: Final = ("containers", "initContainers", "ephemeralContainers")
 
 
-def read(value: Object, faults: Faults) -> tuple[list[Stage], list[CommandRule]]:
+def read(value: Object, faults: DocumentFaults) -> tuple[list[Stage], list[CommandRule]]:
     """The stages and the rules for commands of a document, which are of no use if there are faults."""
-    document = Fields(value, "", faults)
+    document = DocumentFields(value, "", faults)
     for name in ("apiVersion", "kind", "metadata"):
         document.take(name)
     replaces = document.boolean("replaces")
@@ -76,12 +76,12 @@ def read(value: Object, faults: Faults) -> tuple[list[Stage], list[CommandRule]]
     return stages, commands
 
 
-def _stage(fields: Fields, *, replaces: bool) -> Stage:
+def _stage(fields: DocumentFields, *, replaces: bool) -> Stage:
     name = fields.required("name")
     plural, _, group = fields.text("resource", "pods").partition(".")
     stage = Stage(
         name,
-        Target(group, plural),
+        StageTarget(group, plural),
         list(_selectors(fields)),
         fields.parsed("delay", _delay, Delay()),
         list(_steps(fields)),
@@ -112,7 +112,7 @@ def _seconds(text: str) -> float:
 # -- when -------------------------------------------------------------------------------------------------------------
 
 
-def _selectors(fields: Fields) -> Iterator[Selects]:
+def _selectors(fields: DocumentFields) -> Iterator[Selects]:
     when = fields.inner("when")
     if when is None:
         return
@@ -158,7 +158,7 @@ def _images(value: Object) -> Iterator[str]:
 # -- do ---------------------------------------------------------------------------------------------------------------
 
 
-def _steps(fields: Fields) -> Iterator[StageStep]:
+def _steps(fields: DocumentFields) -> Iterator[StageStep]:
     do = fields.inner("do")
     if do is None:
         fields.faults.add(fields.place("do"), "it is required")
@@ -170,7 +170,7 @@ def _steps(fields: Fields) -> Iterator[StageStep]:
     yield from found
 
 
-def _done(do: Fields) -> Iterator[StageStep]:
+def _done(do: DocumentFields) -> Iterator[StageStep]:
     if (event := do.inner("event")) is not None:
         type_ = event.text("type", "Normal")
         if type_ not in _EVENTS:
@@ -192,7 +192,7 @@ def _done(do: Fields) -> Iterator[StageStep]:
         yield StageDelete()
 
 
-def _of_status(status: Json, do: Fields) -> Callable[[Object, Mapping[str, Function]], object]:
+def _of_status(status: Json, do: DocumentFields) -> Callable[[Object, Mapping[str, Function]], object]:
     if isinstance(status, dict):
         return _same(status)
     if not isinstance(status, str):
@@ -202,8 +202,8 @@ def _of_status(status: Json, do: Fields) -> Callable[[Object, Mapping[str, Funct
     return from_template(template, lambda text: yaml.read(text).value)
 
 
-def _template(text: str) -> Template:
-    return Template(text, NAMES)
+def _template(text: str) -> GoTemplate:
+    return GoTemplate(text, NAMES)
 
 
 def _same(patch: Json) -> Callable[[Object, Mapping[str, Function]], object]:
@@ -213,7 +213,7 @@ def _same(patch: Json) -> Callable[[Object, Mapping[str, Function]], object]:
 # -- commands ---------------------------------------------------------------------------------------------------------
 
 
-def _command(fields: Fields) -> CommandRule:
+def _command(fields: DocumentFields) -> CommandRule:
     code = fields.integer("code", 0) or 0
     result = CommandResult(fields.text("stdout"), fields.text("stderr"), code)
     command: Sequence[str] = fields.words("command")

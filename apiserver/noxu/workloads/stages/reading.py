@@ -15,12 +15,12 @@ from noxu.go import yaml
 from noxu.values import Json
 from noxu.workloads.kubelet.commands import CommandRule
 from noxu.workloads.stages import kwok, own
-from noxu.workloads.stages.fields import Faults
+from noxu.workloads.stages.fields import DocumentFaults
 from noxu.workloads.stages.stage import POD_KINDS, Stage
 
 _SEPARATOR: Final = re.compile(rb"^---(?:[ \t].*)?$", re.MULTILINE)
 MAX_SHOWN: Final = 20
-"""Faults that a message has."""
+"""DocumentFaults that a message has."""
 
 
 class Stages(NamedTuple):
@@ -48,7 +48,7 @@ def read_files(paths: Iterable[Path]) -> Stages:
             body = path.read_bytes()
         except OSError as error:
             raise StartError(f"--stages {path} cannot be read: {error.strerror or error}") from None
-        faults = Faults()
+        faults = DocumentFaults()
         found = read(body, faults)
         if faults:
             more = [f"and {len(faults) - MAX_SHOWN} more"] if len(faults) > MAX_SHOWN else []
@@ -58,13 +58,13 @@ def read_files(paths: Iterable[Path]) -> Stages:
     return Stages(stages, commands)
 
 
-def read(body: bytes, faults: Faults) -> Stages:
+def read(body: bytes, faults: DocumentFaults) -> Stages:
     """What a file says, which is of no use if there are faults."""
     stages: list[Stage] = []
     commands: list[CommandRule] = []
     texts = [text for text in _SEPARATOR.split(body) if text.strip()]
     for number, text in enumerate(texts, 1):
-        wrong = Faults()
+        wrong = DocumentFaults()
         for value in _documents(text, wrong):
             kind = (value.get("apiVersion"), value.get("kind"))
             if kind == (kwok.VERSION, "Stage"):
@@ -82,7 +82,7 @@ def read(body: bytes, faults: Faults) -> Stages:
     return Stages(stages, commands)
 
 
-def _documents(text: bytes, faults: Faults) -> Iterator[dict[str, Json]]:
+def _documents(text: bytes, faults: DocumentFaults) -> Iterator[dict[str, Json]]:
     try:
         document = yaml.read(text)
     except ValueError as error:

@@ -15,21 +15,21 @@ from noxu.go.time import SECOND, parse_duration
 from noxu.values import Object
 from noxu.workloads.pods import moment
 from noxu.workloads.stages.queries import Query, QueryError
-from noxu.workloads.stages.templates import Function, Template, TemplateError
+from noxu.workloads.stages.templates import Function, GoTemplate, TemplateError
 
 Selects = Callable[[Object], bool]
 PatchType = Literal["json", "merge", "strategic", ""]
 """How a patch is read; "": strategic for built-in kinds, else merge."""
 
 
-class Target(NamedTuple):
+class StageTarget(NamedTuple):
     """The kind of the objects of a stage. `group` "" is the core one; `name`: their kind, or their plural."""
 
     group: str
     name: str
 
 
-POD_KINDS: Final = (Target("", "Pod"), Target("", "pods"))
+POD_KINDS: Final = (StageTarget("", "Pod"), StageTarget("", "pods"))
 
 
 class Changing(NamedTuple):
@@ -128,7 +128,7 @@ class Stage(NamedTuple):
     """See the module. `replaces`: objects of its kind have no other life than stages, if they are pods."""
 
     name: str
-    target: Target
+    target: StageTarget
     selects: Sequence[Selects]
     delay: Delay
     steps: Sequence[StageStep]
@@ -191,7 +191,7 @@ def chance(about: Object, what: str, number: int) -> float:
 
 
 def from_template(
-    template: Template, read: Callable[[bytes], object]
+    template: GoTemplate, read: Callable[[bytes], object]
 ) -> Callable[[Object, Mapping[str, Function]], object]:
     """What renders a patch by a template, whose text `read` makes values of. It raises TemplateError."""
 

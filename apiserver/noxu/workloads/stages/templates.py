@@ -56,7 +56,7 @@ class _Continue(Exception):
     pass
 
 
-class Template:
+class GoTemplate:
     """A compiled template. `known` are the names of functions. Raises ValueError."""
 
     def __init__(self, text: str, known: Iterable[str]) -> None:

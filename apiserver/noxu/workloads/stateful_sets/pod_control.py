@@ -18,6 +18,7 @@ from noxu.workloads.objects import CLAIMS, PODS, Objects
 from noxu.workloads.pods import is_terminating, phase
 from noxu.workloads.stateful_sets.claims import claims_of, is_stale, new_claims, reowned
 from noxu.workloads.stateful_sets.identity import (
+    claim_templates,
     has_identity,
     has_storage,
     new_pod,
@@ -26,15 +27,15 @@ from noxu.workloads.stateful_sets.identity import (
     with_identity,
     with_storage,
 )
-from noxu.workloads.stateful_sets.replicas import Rollout
-from noxu.workloads.writes import NORMAL, WARNING, Create, Delete, Event, Result, Update, Write, done
+from noxu.workloads.stateful_sets.replicas import StatefulRollout
+from noxu.workloads.writes import NORMAL, WARNING, Create, Delete, Event, Result, Update, Write, done, stored
 
 Writing = Generator[Sequence[Write], Sequence[Result], None]
 """Steps that raise the first ApiError, after they have told about all."""
 MAX_BATCH = 500
 
 
-def create_pods(objects: Objects, rollout: Rollout, missing: Sequence[int]) -> Writing:
+def create_pods(objects: Objects, rollout: StatefulRollout, missing: Sequence[int]) -> Writing:
     """Create the claims of some ordinals, and then their pods (CreateStatefulPod)."""
     size = 1
     while missing:
@@ -43,17 +44,14 @@ def create_pods(objects: Objects, rollout: Rollout, missing: Sequence[int]) -> W
         size = min(2 * size, MAX_BATCH)
 
 
-def _create_batch(objects: Objects, rollout: Rollout, batch: Sequence[int]) -> Writing:
+def _create_batch(objects: Objects, rollout: StatefulRollout, batch: Sequence[int]) -> Writing:
     stateful_set = rollout.stateful_set
     waiting = [n for n in batch if is_stale(objects, stateful_set, n, pod_name(stateful_set, n))]
-    faults = yield from _create_claims(objects, stateful_set, [n for n in batch if n not in waiting])
+    faults, failure = yield from _create_claims(objects, stateful_set, [n for n in batch if n not in waiting])
     events = [_told(stateful_set, "create", pod_name(stateful_set, n), text) for n, text in faults.items()]
     created = [n for n in batch if n not in waiting and n not in faults]
-    if not created:
-        if events:
-            yield events
-        return
-    results = yield [Create(PODS, new_pod(stateful_set, rollout.revision_for(n), n)) for n in created]
+    pods = [Create(PODS, new_pod(stateful_set, rollout.revision_for(n), n)) for n in created]
+    results = (yield pods) if pods else ()
     writes: list[Write] = []
     for n, result in zip(created, results, strict=True):
         if isinstance(result, dict):
@@ -62,45 +60,49 @@ def _create_batch(objects: Objects, rollout: Rollout, batch: Sequence[int]) -> W
             events.append(_told(stateful_set, "create", pod_name(stateful_set, n), _text(result)))
     if writes or events:
         done((yield [*writes, *events]))
-    done(results)
+    done([*results, failure])
 
 
-def create_missing_claims(objects: Objects, rollout: Rollout, pods: Sequence[Object]) -> Writing:
+def create_missing_claims(objects: Objects, rollout: StatefulRollout, pods: Sequence[Object]) -> Writing:
     """Those of pods that are pending (createMissingPersistentVolumeClaims)."""
     stateful_set = rollout.stateful_set
     pending = [pod for pod in pods if phase(pod) == "Pending"]
-    faults = yield from _create_claims(objects, stateful_set, [ordinal_of(pod) for pod in pending])
+    faults, failure = yield from _create_claims(objects, stateful_set, [ordinal_of(pod) for pod in pending])
     yield from keep_claims(objects, rollout, [pod for pod in pending if ordinal_of(pod) not in faults])
+    stored(failure)
 
 
 def _create_claims(
     objects: Objects, stateful_set: Object, ordinals: Sequence[int]
-) -> Generator[Sequence[Write], Sequence[Result], dict[int, str]]:
-    """Why the claims of some of the ordinals are not there."""
+) -> Generator[Sequence[Write], Sequence[Result], tuple[dict[int, str], ApiError | None]]:
+    """Why the claims of some of the ordinals are not there, and the first error. One that is being deleted is no error: wait."""
     faults: dict[int, list[str]] = {}
     missing: list[tuple[int, Object]] = []
+    failure: ApiError | None = None
     for ordinal in ordinals:
         found = {claim["metadata"]["name"]: claim for claim in claims_of(objects, stateful_set, ordinal)}
         ending = [f"pvc {name} is being deleted" for name, claim in found.items() if is_terminating(claim)]
         if ending:
             faults[ordinal] = ending
-        wanted = new_claims(stateful_set, ordinal)
-        missing += [(ordinal, claim) for claim in wanted if claim["metadata"]["name"] not in found]
+        if len(found) < len(claim_templates(stateful_set)):
+            wanted = new_claims(stateful_set, ordinal)
+            missing += [(ordinal, claim) for claim in wanted if claim["metadata"]["name"] not in found]
     if missing:
         results = yield [Create(CLAIMS, claim) for _, claim in missing]
         events = []
         for (ordinal, claim), result in zip(missing, results, strict=True):
             name = claim["metadata"]["name"]
             if isinstance(result, ApiError):
+                failure = failure or result
                 faults.setdefault(ordinal, []).append(f"failed to create PVC {name}: {result}")
             if not isinstance(result, ApiError) or not _is_silent(result):
                 events.append(_told_of_claim(stateful_set, name, pod_name(stateful_set, ordinal), _text(result)))
         if events:
             yield events
-    return {ordinal: aggregate(texts) for ordinal, texts in faults.items()}
+    return {ordinal: aggregate(texts) for ordinal, texts in faults.items()}, failure
 
 
-def delete_pods(rollout: Rollout, pods: Sequence[Object]) -> Writing:
+def delete_pods(rollout: StatefulRollout, pods: Sequence[Object]) -> Writing:
     """Delete pods; those that are gone meanwhile are gone."""
     if not pods:
         return
@@ -110,13 +112,13 @@ def delete_pods(rollout: Rollout, pods: Sequence[Object]) -> Writing:
     done([result for result in results if not isinstance(result, ApiError) or result.reason != "NotFound"])
 
 
-def keep_claims(objects: Objects, rollout: Rollout, pods: Sequence[Object]) -> Writing:
+def keep_claims(objects: Objects, rollout: StatefulRollout, pods: Sequence[Object]) -> Writing:
     """Give the claims of pods the owners of the policy (UpdatePodClaimForRetentionPolicy)."""
     if updates := [update for pod in pods for update in reowned(objects, rollout.stateful_set, pod)]:
         done((yield updates))
 
 
-def repair(objects: Objects, rollout: Rollout, pods: Sequence[Object]) -> Writing:
+def repair(objects: Objects, rollout: StatefulRollout, pods: Sequence[Object]) -> Writing:
     """Give pods back the identity and the claims that a person took (UpdateStatefulPod)."""
     stateful_set = rollout.stateful_set
     yield from keep_claims(objects, rollout, pods)
@@ -124,7 +126,8 @@ def repair(objects: Objects, rollout: Rollout, pods: Sequence[Object]) -> Writin
     if not broken:
         return
     lost = [ordinal_of(pod) for pod in broken if not has_storage(stateful_set, pod)]
-    yield from _create_claims(objects, stateful_set, lost)
+    _, failure = yield from _create_claims(objects, stateful_set, lost)
+    stored(failure)
     updates = []
     for pod in broken:
         identified = pod if has_identity(stateful_set, pod) else with_identity(stateful_set, pod)

@@ -12,7 +12,7 @@ from noxu.workloads.pods import FINISHED, available_after, is_available, is_read
 from noxu.workloads.stateful_sets.identity import is_member, ordinal_of, ordinals, revision_of
 
 
-class Rollout(NamedTuple):
+class StatefulRollout(NamedTuple):
     """What the pods of a set should become.
 
     `current` and `update` are revisions: that of the pods before a change of the template, and that after it. `collisions`: how
@@ -84,7 +84,7 @@ def condemned(stateful_set: Object, pods: dict[int, Object]) -> list[Object]:
     return [pods[ordinal] for ordinal in sorted(pods, reverse=True) if ordinal not in wanted]
 
 
-def status_of(rollout: Rollout, pods: Iterable[Object]) -> Object:
+def status_of(rollout: StatefulRollout, pods: Iterable[Object]) -> Object:
     """The status of a set that has these pods. A finished roll-out makes the update revision the current one."""
     stateful_set, current, update, collisions, now = rollout
     replicas = [*pods]
@@ -113,7 +113,7 @@ def status_of(rollout: Rollout, pods: Iterable[Object]) -> Object:
     }
 
 
-def next_available(rollout: Rollout, pods: Iterable[Object]) -> float | None:
+def next_available(rollout: StatefulRollout, pods: Iterable[Object]) -> float | None:
     """The seconds until the next of some pods is available; None: until then a pod has to change."""
     waiting = [available_after(pod, rollout.min_ready_seconds, rollout.now) for pod in pods]
     return min((after for after in waiting if after is not None and after > 0), default=None)
@@ -122,7 +122,7 @@ def next_available(rollout: Rollout, pods: Iterable[Object]) -> float | None:
 # -- updates ----------------------------------------------------------------------------------------------------------
 
 
-def to_update(rollout: Rollout, replicas: Sequence[Object | None]) -> list[Object]:
+def to_update(rollout: StatefulRollout, replicas: Sequence[Object | None]) -> list[Object]:
     """The pods that a rolling update deletes now, of all replicas in their order (updateStatefulSetAfterInvariantEstablished).
 
     Those with the highest ordinals first, and no more than maxUnavailable are unavailable then. A parallel set may also delete

@@ -34,7 +34,7 @@ from noxu.workloads.stateful_sets.pod_control import (
     repair,
 )
 from noxu.workloads.stateful_sets.replicas import (
-    Rollout,
+    StatefulRollout,
     condemned,
     is_finished,
     next_available,
@@ -131,7 +131,7 @@ def _selects(stateful_set: Object, pod: Object) -> bool:
 
 def _rollout(
     objects: Objects, stateful_set: Object, known: Sequence[Object], now: datetime
-) -> Generator[Sequence[Write], Sequence[Result], Rollout | None]:
+) -> Generator[Sequence[Write], Sequence[Result], StatefulRollout | None]:
     """The revision of the template and the one before. None: a set that is being deleted has lost its own."""
     status = stateful_set.get("status") or {}
     collisions, number = int(status.get("collisionCount", 0)), revisions.number_of(known[-1]) + 1 if known else 1
@@ -146,11 +146,11 @@ def _rollout(
         created = yield from revisions.create(objects, stateful_set, number, revisions.HASH, collisions)
         update, collisions = created[0], created[1] or 0
     named = [revision for revision in known if revision["metadata"]["name"] == status.get("currentRevision")]
-    return Rollout(stateful_set, named[0] if named else update, update, collisions, now)
+    return StatefulRollout(stateful_set, named[0] if named else update, update, collisions, now)
 
 
 def _clean_up(
-    stateful_set: Object, rollout: Rollout, known: Sequence[Object], pods: Iterable[Object]
+    stateful_set: Object, rollout: StatefulRollout, known: Sequence[Object], pods: Iterable[Object]
 ) -> Generator[Sequence[Write], Sequence[Result], None]:
     """Delete the oldest revisions that no pod has (truncateHistory)."""
     live = {revision["metadata"]["name"] for revision in (rollout.current, rollout.update)} | set(
@@ -164,7 +164,7 @@ def _clean_up(
 # -- pods -------------------------------------------------------------------------------------------------------------
 
 
-def _manage(objects: Objects, rollout: Rollout) -> Managing:
+def _manage(objects: Objects, rollout: StatefulRollout) -> Managing:
     stateful_set = rollout.stateful_set
     wanted, pods = ordinals(stateful_set), pods_of(objects, stateful_set)
     for group in [[ordinal] for ordinal in wanted] if rollout.is_monotonic else [[*wanted]]:
@@ -181,7 +181,9 @@ def _manage(objects: Objects, rollout: Rollout) -> Managing:
     return True
 
 
-def _manage_replicas(objects: Objects, rollout: Rollout, wanted: Sequence[int], pods: Mapping[int, Object]) -> Managing:
+def _manage_replicas(
+    objects: Objects, rollout: StatefulRollout, wanted: Sequence[int], pods: Mapping[int, Object]
+) -> Managing:
     """Those of some ordinals: one, unless the set is parallel (processReplica). `pods`: all that were there before."""
     found = [pod for ordinal in wanted if (pod := pods.get(ordinal)) is not None]
     finished = [pod for pod in found if is_finished(pod)]
@@ -198,7 +200,7 @@ def _manage_replicas(objects: Objects, rollout: Rollout, wanted: Sequence[int], 
     return True
 
 
-def _manage_condemned(objects: Objects, rollout: Rollout, surplus: Sequence[Object]) -> Managing:
+def _manage_condemned(objects: Objects, rollout: StatefulRollout, surplus: Sequence[Object]) -> Managing:
     """Scale down: pods with the highest ordinals first, and one at a time unless the set is parallel (processCondemned)."""
     if not rollout.is_monotonic:
         yield from delete_pods(rollout, [pod for pod in surplus if not is_terminating(pod)])
