@@ -79,7 +79,7 @@ def run(exploration: Exploration, plan: RunPlan, known: KnownTimes = KnownTimes(
 
 def _run(exploration: Exploration, plan: RunPlan, known: KnownTimes, directory: Path) -> RunRecording:
     began = time.monotonic()
-    options: dict[str, Any] = {} if exploration.nodes is None else {"nodes": exploration.nodes}
+    options: dict[str, Any] = {} if exploration.nodes is None else {"nodes": exploration.nodes, "exec": exploration.answers}
     with (
         ExploredServer(None, exploration.manifests, history="all", **options) as server,
         contextlib.ExitStack() as open_,
