@@ -27,7 +27,7 @@ from noxu.process.server import Server
 from noxu.values import Object
 from noxu.workloads.engine import WorkloadController
 from noxu.workloads.objects import DEPLOYMENTS, EVENTS, LEASES, Objects
-from noxu.workloads.writes import Bind, Create, Delete, Event, Name, Steps, Update, Write
+from noxu.workloads.writes import Bind, Create, Delete, Event, Name, ReadScale, Steps, Update, Write, WriteScale
 
 PATH: Final = "/apis/apps/v1/namespaces/default/deployments"
 IDLE: Final = 4.0  # seconds
@@ -80,6 +80,8 @@ def sentence(write: Write) -> str:
             return f"delete {kind[1]}"
         case Bind():
             return "bind pods"
+        case ReadScale() | WriteScale():
+            return "read or write a scale"
         case Event():
             return f"record {EVENTS[1]}"
 

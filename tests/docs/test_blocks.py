@@ -72,6 +72,8 @@ RUN_BY: Final = {
         f"docs/tenants.md {language}": "tests/docs/test_tenants.py"
         for language in ("go", "java", "js", "rust", "python")
     },
+    "docs/stages.md yaml apiVersion: noxu.dev/v1": "tests/workloads/stages/test_docs.py",
+    "docs/stages.md yaml apiVersion: kwok.x-k8s.io/v1alpha1": "tests/workloads/stages/test_docs.py",
     "docs/testing.md python": "tests/testing/test_plugin.py",
 }
 
@@ -81,6 +83,8 @@ SHOWN: Final = {
     "docs/architecture.md text  change": "a picture",
     "docs/admission.md text Error from server": "the message of the example, which its test compares",
     "docs/etcd.md text python": "needs both API servers, each with an etcd",
+    "docs/explore.md text": "the report of an exploration, which lasts a minute",
+    "docs/explore.md yaml": "needs the files of a project; tests/explore checks how such files are read",
     "docs/fake-clients.md text": "the log of client-go",
     "docs/testing.md text": "the report of pytest, parts of which test_reports.py compares",
 }

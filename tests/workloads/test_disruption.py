@@ -229,6 +229,21 @@ def test_a_pod_that_was_not_deleted_is_no_target_any_more() -> None:
     assert (target["status"], "reason" in target) == ("False", False)
 
 
+def test_a_pod_with_two_budgets() -> None:
+    kind, value = budget(minAvailable=1)
+    other = {**value, "metadata": {**value["metadata"], "name": "more", "uid": "budget-2"}}
+    play = Play((kind, value), (kind, other), pod(1))
+    keys = list(controller.affected(play.objects, PODS, None, play.get(PODS, "default/web-1")))
+    assert [(key.namespace, key.name) for key in keys] == [
+        ("default", "web"),
+        ("default", "more"),
+        ("pods/default", "web-1"),
+    ]
+    play.run(lambda objects, _, now: controller.steps(objects, keys[-1], now), "the pod")
+    text = 'Pod "default"/"web-1" matches multiple PodDisruptionBudgets.  Chose "web" arbitrarily.'
+    assert play.done() == [f"event Warning MultiplePodDisruptionBudgets: {text}"]
+
+
 PLAIN, UNREADY = pod(1)[1], pod(1, ready=False)[1]
 
 

@@ -69,7 +69,7 @@ Scales: TypeAlias = Mapping[str, Scale | str]
 
 
 class DisruptionController(WorkloadController):
-    """Keys are the names of budgets; and those of pods, after `pods/`, that were about to be deleted."""
+    """Keys are the names of budgets; and those of pods, after `pods/`, that were about to be deleted or have several budgets."""
 
     name = "disruption-controller"
     kind = BUDGETS
@@ -92,9 +92,11 @@ class DisruptionController(WorkloadController):
             return
         if old is None or new is None or _is_concerned(old, new):
             values = [value for value in (old, new) if value is not None]
-            for budget in objects.within(BUDGETS, values[0]["metadata"]["namespace"]):
-                if any(_selects(budget, value) for value in values):
-                    yield name_of(budget)
+            budgets = objects.within(BUDGETS, values[0]["metadata"]["namespace"])
+            concerned = [budget for budget in budgets if any(_selects(budget, value) for value in values)]
+            yield from map(name_of, concerned)
+            if len(concerned) > 1:
+                yield _pod_key(values[-1])
         if new is not None and _may_be_stale(new):
             yield _pod_key(new)
 
@@ -204,7 +206,14 @@ def _may_be_stale(pod: Object) -> bool:
 
 def _pod_steps(objects: Objects, name: Name, now: datetime) -> Steps:
     pod = objects.get(PODS, name)
-    if pod is None or not _may_be_stale(pod):
+    if pod is None:
+        return None
+    budgets = [budget for budget in objects.within(BUDGETS, name.namespace) if _selects(budget, pod)]
+    if len(budgets) > 1:
+        chosen = budgets[0]["metadata"]["name"]
+        text = f'Pod "{name.namespace}"/"{name.name}" matches multiple PodDisruptionBudgets.  Chose "{chosen}" arbitrarily.'
+        yield [Event(pod, WARNING, "MultiplePodDisruptionBudgets", text)]
+    if not _may_be_stale(pod):
         return None
     since = (condition(pod, TARGET) or {}).get("lastTransitionTime")
     left = DELETED_WITHIN - (now - moment(since)).total_seconds() if since else 0.0

@@ -9,6 +9,7 @@ from typing import Any, Final
 import pytest
 
 from noxu.api.errors import ApiError, internal_error
+from noxu.api.selectors import parse_labels
 from noxu.values import Object
 from noxu.workloads.autoscaler.autoscaling import Autoscaler, autoscale, is_urgent
 from noxu.workloads.autoscaler.normalization import PERIOD, AutoscalerPast
@@ -58,7 +59,7 @@ class Scene(Play):
         self, scaler: Object, used: str, replicas: int, refuse: Callable[[Write], ApiError | None] | None = None
     ) -> None:
         super().__init__((AUTOSCALERS, scaler), (DEPLOYMENTS, deployment(replicas)), refuse=refuse)
-        self.past = AutoscalerPast()
+        self.pasts = {Name("default", "web"): AutoscalerPast()}
         self.use(used)
 
     def use(self, used: str) -> None:
@@ -73,7 +74,7 @@ class Scene(Play):
     def _steps(self, objects: Objects, key: Name, now: Any) -> Steps:
         found = objects.get(AUTOSCALERS, key)
         assert found is not None
-        return autoscale(objects, found, self.past, now)
+        return autoscale(objects, found, self.pasts, now)
 
     @property
     def status(self) -> Object:
@@ -218,6 +219,21 @@ def test_the_highest_metric_counts() -> None:
     }
     scene = Scene(autoscaler(most=20, metrics=[autoscaler()["spec"]["metrics"][0], average]), "300 500 700", 3)
     assert scene.look() == resized(6, "cpu container resource above target")
+
+
+def test_two_autoscalers_of_the_same_pods() -> None:
+    scene = Scene(autoscaler(), "300 500 700", 3)
+    other = scene.pasts[Name("default", "other")] = AutoscalerPast(selector=parse_labels("app in (web,db)"))
+    scene.pasts[Name("elsewhere", "x")] = AutoscalerPast(selector=parse_labels("app=web"))
+    said = "pods by selector app=web are controlled by multiple HPAs: [default/other default/web]"
+    assert scene.look() == [
+        f"event Warning AmbiguousSelector: {said}",
+        "update horizontalpodautoscalers/status web",
+        f"event Warning FailedComputeMetricsReplicas: {said}",
+    ]
+    assert scene.conditions["ScalingActive"] == "False AmbiguousSelector"
+    other.selector = parse_labels("app=db")
+    assert scene.look() == resized(5, f"{CPU} above target")
 
 
 def test_what_is_scaled_is_absent() -> None:

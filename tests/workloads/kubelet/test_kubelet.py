@@ -272,6 +272,13 @@ def test_a_container_that_waits_to_be_restarted_says_how_it_ended() -> None:
     }
 
 
+def test_a_debugger_runs_beside_a_container_that_crashes() -> None:
+    timeline = Timeline(pod("crash-loop", ephemeralContainers=[{"name": "debugger", "image": "busybox"}]))
+    timeline.until(0)
+    [status] = timeline.play.get(PODS, POD)["status"]["ephemeralContainerStatuses"]
+    assert status["state"] == {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
+
+
 # -- deletion ---------------------------------------------------------------------------------------------------------
 
 

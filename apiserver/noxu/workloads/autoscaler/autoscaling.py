@@ -11,7 +11,7 @@ the scale of the target, stabilized and limited. The status is written if it dif
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -72,16 +72,20 @@ class Autoscaler(WorkloadController):
         self._urgent: set[Name] = set()  # those that look at once
 
     def changed(self, kind: Kind, old: Object | None, new: Object | None) -> None:
-        if is_urgent(kind, old, new):
-            self._urgent.update(self.affected(self.objects, kind, old, new))
-        super().changed(kind, old, new)
+        keys = list(self.affected(self.objects, kind, old, new))
+        if keys and is_urgent(kind, old, new):
+            self._urgent.update(keys)
+        for key in keys:
+            self.queue.add(key)
 
     def affected(self, objects: Objects, kind: Kind, old: Object | None, new: Object | None) -> Iterable[Name]:
         if kind == AUTOSCALERS:
             if old is None or new is None or old["spec"] != new["spec"]:
                 yield name_of(new or old or {})
-        elif old is None or new is None or _counts(kind, old) != _counts(kind, new):
-            yield from map(name_of, objects.within(AUTOSCALERS, (new or old or {})["metadata"]["namespace"]))
+            return
+        scalers = objects.within(AUTOSCALERS, (new or old or {})["metadata"]["namespace"])  # most often none
+        if scalers and (old is None or new is None or _counts(kind, old) != _counts(kind, new)):
+            yield from map(name_of, scalers)
 
     def steps(self, objects: Objects, key: Name, now: datetime) -> Steps:
         found, is_urgent_now = objects.get(AUTOSCALERS, key), key in self._urgent
@@ -94,7 +98,7 @@ class Autoscaler(WorkloadController):
             return left
         past.begin(now)
         try:
-            yield from autoscale(objects, found, past, now)
+            yield from autoscale(objects, found, self._past, now)
         except ApiError:
             self._urgent.add(key)
             raise
@@ -129,9 +133,9 @@ def _says(pod: Object) -> list[tuple[str, str]]:
 _ANNOTATIONS: Final = tuple(map(usage.annotation, usage.RESOURCES))
 
 
-def autoscale(objects: Objects, autoscaler: Object, past: AutoscalerPast, now: datetime) -> Steps:
-    """reconcileAutoscaler."""
-    spec, state = autoscaler["spec"], _State(autoscaler, now)
+def autoscale(objects: Objects, autoscaler: Object, pasts: Mapping[Name, AutoscalerPast], now: datetime) -> Steps:
+    """reconcileAutoscaler. `pasts`: those of all autoscalers."""
+    spec, state, past = autoscaler["spec"], _State(autoscaler, now), pasts[name_of(autoscaler)]
     target, namespace = spec["scaleTargetRef"], autoscaler["metadata"]["namespace"]
     [scale] = yield [ReadScale(target, namespace)]
     if isinstance(scale, ApiError):
@@ -156,7 +160,7 @@ def autoscale(objects: Objects, autoscaler: Object, past: AutoscalerPast, now: d
     elif current < bounds.least:
         desired, reason = bounds.least, "Current number of replicas below Spec.MinReplicas"
     else:
-        measured = _measured(objects, autoscaler, scale, state)
+        measured = _measured(objects, autoscaler, scale, state, pasts)
         yield measured.events
         metrics, failure = measured.statuses, measured.failure
         if measured.replicas is None:
@@ -210,7 +214,9 @@ class _Measured(NamedTuple):
     failure: str = ""
 
 
-def _measured(objects: Objects, autoscaler: Object, scale: Object, state: _State) -> _Measured:
+def _measured(
+    objects: Objects, autoscaler: Object, scale: Object, state: _State, pasts: Mapping[Name, AutoscalerPast]
+) -> _Measured:
     """computeReplicasForMetrics."""
     text = (scale.get("status") or {}).get("selector") or ""
     if not text:
@@ -225,6 +231,11 @@ def _measured(objects: Objects, autoscaler: Object, scale: Object, state: _State
         return _Measured(None, events=[Event(autoscaler, WARNING, "InvalidSelector", said)], failure=said)
     namespace, replicas = autoscaler["metadata"]["namespace"], scale["spec"].get("replicas", 0)
     pods = [pod for pod in objects.within(PODS, namespace) if selector.matches(pod["metadata"].get("labels") or {})]
+    pasts[name_of(autoscaler)].selector = selector
+    if len(scaling := _scaling(namespace, pods, pasts)) > 1:
+        said = f"pods by selector {text} are controlled by multiple HPAs: [{' '.join(scaling)}]"
+        state.condition("ScalingActive", "False", "AmbiguousSelector", said)
+        return _Measured(None, events=[Event(autoscaler, WARNING, "AmbiguousSelector", said)], failure=said)
     tolerances = normalization.tolerances_of(autoscaler["spec"].get("behavior"))
     at = ScaledPods(pods, replicas, namespace, tolerances, state.now)
     specs = autoscaler["spec"].get("metrics") or sources.DEFAULT
@@ -249,6 +260,15 @@ def _measured(objects: Objects, autoscaler: Object, scale: Object, state: _State
     state.condition("ScalingActive", "False", first.reason, said)
     failure_text = f"invalid metrics ({len(failures)} invalid out of {len(specs)}), first error is: {first}"
     return _Measured(None, "", statuses, events, failure_text)
+
+
+def _scaling(namespace: str, pods: Sequence[Object], pasts: Mapping[Name, AutoscalerPast]) -> list[str]:
+    """The autoscalers whose selectors select some of the pods (hpasControllingPodsUnderSelector)."""
+    found = {name: past.selector for name, past in pasts.items() if name.namespace == namespace and past.selector}
+    if len(found) == 1:
+        return []
+    labels = [pod["metadata"].get("labels") or {} for pod in pods]
+    return sorted(f"{namespace}/{name.name}" for name, selector in found.items() if any(map(selector.matches, labels)))
 
 
 # -- the status -------------------------------------------------------------------------------------------------------

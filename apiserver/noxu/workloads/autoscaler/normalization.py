@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, NamedTuple
 
+from noxu.api.selectors import LabelSelector
 from noxu.go import quantity
 from noxu.values import Object
 from noxu.workloads.autoscaler.replicas import TOLERANCE, Tolerances
@@ -61,6 +62,8 @@ class AutoscalerPast:
     downs: list[At] = field(default_factory=list)
     last: datetime | None = None
     quiet: int = 0
+    selector: LabelSelector | None = None
+    """That of the pods that it has scaled."""
 
     def changed(self, before: int, after: int, behavior: Object | None, now: datetime) -> None:
         """Remember a change as long as a policy looks at it."""

@@ -154,7 +154,7 @@ def _containers(
     policy = "Never" if name == "ephemeralContainers" else pod["spec"].get("restartPolicy") or "Always"
     statuses = []
     for spec in specs:
-        own = _of_job(behaviour.of(spec["name"]), pod)
+        own = _of_job(behaviour.of(spec["name"]), pod) if name == "containers" else _of_debugger(behaviour, spec)
         around = Circumstances(
             pod, own, cast("Restarts", spec.get("restartPolicy") or policy), waits_for, _since(pod), now
         )
@@ -185,6 +185,11 @@ def _of_job(behaviour: ContainerBehaviour, pod: Object) -> ContainerBehaviour:
     if all(owner.get("kind") != "Job" for owner in pod["metadata"].get("ownerReferences") or ()):
         return behaviour
     return behaviour._replace(exit_code=0, exit_after=JOB_SECONDS)
+
+
+def _of_debugger(behaviour: PodBehaviour, spec: Object) -> ContainerBehaviour:
+    """An ephemeral container runs on beside those that fail."""
+    return behaviour.containers.get(spec["name"], ContainerBehaviour())
 
 
 def _has_succeeded(status: Object) -> bool:
