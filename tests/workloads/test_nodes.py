@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from noxu.config import KUBERNETES_VERSION
 from noxu.testing.handle import Noxu
 from noxu.values import Object
 from noxu.workloads.nodes import healthy_conditions, node, node_status, pod_network
@@ -53,6 +54,9 @@ def test_a_node_of_a_person_gets_a_kubelet_and_runs_pods(noxu: Noxu) -> None:
     assert gpu["metadata"]["labels"]["kubernetes.io/hostname"] == "gpu"
     assert (gpu["spec"]["podCIDR"], plain["spec"]["podCIDR"]) == ("10.244.1.0/24", "10.244.2.0/24")
     assert plain["status"]["capacity"]["cpu"] == "32"
+    for each in (gpu, noxu.get("nodes", "node-1")):  # the server writes empty texts into a new one, which say nothing
+        assert each["status"]["nodeInfo"]["kubeletVersion"] == f"v{KUBERNETES_VERSION}"
+        assert each["status"]["daemonEndpoints"] == {"kubeletEndpoint": {"Port": 10250}}
     spec: Object = {"nodeSelector": {"kubernetes.io/hostname": "gpu"}, "containers": [{"name": "c", "image": "x"}]}
     noxu.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": spec})
     noxu.wait("pods", "a", "Ready")

@@ -23,7 +23,7 @@ from typing import Final
 from noxu.config import KUBERNETES_VERSION, Config
 from noxu.controllers.controller import ControllerParts
 from noxu.go.time import format_time
-from noxu.values import Object
+from noxu.values import Json, Object
 from noxu.workloads.engine import WorkloadController
 from noxu.workloads.informer import Informer
 from noxu.workloads.objects import NODES, Objects, name_of
@@ -169,7 +169,7 @@ def _registered(found: Object, number: int, now: datetime) -> Steps:
         }
         [result] = yield [Update(NODES, {**found, "metadata": metadata, "spec": {**made["spec"], **found["spec"]}})]
         found = stored(result) or found
-    given = {field: value for field, value in (found.get("status") or {}).items() if value}
+    given = {field: value for field, value in (found.get("status") or {}).items() if _says_anything(value)}
     capacity = {**CAPACITY, **given.get("capacity", {})}
     resources = {"capacity": capacity, "allocatable": {**capacity, **given.get("allocatable", {})}}
     status = {**node_status(name, number, now), **given, **resources}
@@ -177,6 +177,11 @@ def _registered(found: Object, number: int, now: datetime) -> Steps:
     stored(result)
     yield [Event(found, NORMAL, "Starting", "Starting kubelet.", host=name)]
     return None
+
+
+def _says_anything(value: Json) -> bool:
+    """Whether there is a value that is not empty: a new Node has a `nodeInfo` of empty texts."""
+    return any(map(_says_anything, value.values())) if isinstance(value, dict) else bool(value)
 
 
 def _free_number(objects: Objects, own: int) -> int:
