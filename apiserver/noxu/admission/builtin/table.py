@@ -78,11 +78,9 @@ class Consulted:
                     self._listed.setdefault(collection, []).append(listed)
         self.collections = frozenset(self._listed)
         """The collections for which there are plug-ins."""
+        self.of_status = self.collections & OF_STATUS
+        """Those of them for whose /status there are."""
         self._rules: dict[str, tuple[tuple[str, PluginRules], ...]] = {}
-
-    def looks_at(self, collection: str, subresource: str) -> bool:
-        """Whether there are plug-ins for writes to a collection, or to a subresource of its objects."""
-        return collection in self.collections and (subresource != "status" or collection in OF_STATUS)
 
     def rules(self, collection: str) -> tuple[tuple[str, PluginRules], ...]:
         """(name, rules) of the plug-ins for a collection, in order."""
