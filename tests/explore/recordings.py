@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from noxu.explore.recording import Change, Life, Place, Recording, Shown, StepResult
+from noxu.explore.recording import Life, ObjectPlace, RecordedChange, RunRecording, Shown, StepResult
 from noxu.values import Object
 
 WIDGETS, CONFIGS, SECRETS, CLAIMS = "widgets.example.com", "configmaps", "secrets", "persistentvolumeclaims"
@@ -16,8 +16,8 @@ class Script:
     """Writes one after the other, from revision 10 on: `script.write("controller", "create", CONFIGS, "a", data={"n": "1"})`."""
 
     def __init__(self) -> None:
-        self.changes: list[Change] = []
-        self.there: dict[Place, Object] = {}
+        self.changes: list[RecordedChange] = []
+        self.there: dict[ObjectPlace, Object] = {}
         self.step = 1
 
     def write(
@@ -32,8 +32,8 @@ class Script:
         why: list[tuple[str, int, str, str, str]] | None = None,
         uid: str = "",
         **fields: Any,
-    ) -> Change:
-        place, revision = Place(resource, "default", name), 10 + len(self.changes)
+    ) -> RecordedChange:
+        place, revision = ObjectPlace(resource, "default", name), 10 + len(self.changes)
         before = self.there.get(place)
         after: Object | None = None
         if verb != "delete":
@@ -43,12 +43,12 @@ class Script:
             self.there[place] = after
         else:
             self.there.pop(place, None)
-        shown = tuple(Shown(how, at, event, Place(kind, "default", of)) for how, at, event, kind, of in why or ())
-        change = Change(revision, verb, subresource, place, author, before, after, shown, self.step)
+        shown = tuple(Shown(how, at, event, ObjectPlace(kind, "default", of)) for how, at, event, kind, of in why or ())
+        change = RecordedChange(revision, verb, subresource, place, author, before, after, shown, self.step)
         self.changes.append(change)
         return change
 
-    def recording(self, **more: Any) -> Recording:
+    def recording(self, **more: Any) -> RunRecording:
         requests = Counter(
             (change.verb, change.place.resource, 200) for change in self.changes if change.is_of_controller
         )
@@ -61,7 +61,7 @@ class Script:
             "output": "",
             "seconds": 1.0,
         }
-        return Recording(self.changes, sorted(self.there.items()), **given | more)
+        return RunRecording(self.changes, sorted(self.there.items()), **given | more)
 
 
 def clean(token: str = "one") -> Script:

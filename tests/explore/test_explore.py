@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from noxu.explore import exploring, judging, plans, recording, runs, settings, steps
-from noxu.explore.runs import Failed
+from noxu.explore.runs import RunFailed
 from noxu.explore.settings import ControllerCommand, Exploration
 
 ROOT = Path(__file__).parents[2]
@@ -53,14 +53,14 @@ def test_a_crash_between_two_writes(arguments: tuple[str, ...], found: list[str]
 
 def test_a_program_that_ends_at_once_is_named() -> None:
     ends = ControllerCommand((sys.executable, "-c", "raise SystemExit('no flag --kubeconfig')"))
-    with pytest.raises(Failed, match=r"status 1 before it asked for anything:\n(?s:.*)no flag --kubeconfig"):
+    with pytest.raises(RunFailed, match=r"status 1 before it asked for anything:\n(?s:.*)no flag --kubeconfig"):
         runs.run(replace(exploration("crash"), controllers=(ends,)), plans.CLEAN)
 
 
 def test_a_program_gets_nothing_of_the_persons_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET_OF_A_PERSON", "x")
     shows = ControllerCommand((sys.executable, "-c", "import os; print(sorted(os.environ)); raise SystemExit(1)"))
-    with pytest.raises(Failed) as failed:
+    with pytest.raises(RunFailed) as failed:
         runs.run(replace(exploration("crash"), controllers=(shows,)), plans.CLEAN)
     assert "SECRET_OF_A_PERSON" in os.environ
     assert "SECRET_OF_A_PERSON" not in str(failed.value)

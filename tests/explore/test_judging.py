@@ -7,12 +7,12 @@ from typing import Any
 
 from noxu.explore.judging import CleanRuns, clean_runs, judge, judge_clean
 from noxu.explore.masks import learn
-from noxu.explore.plans import Plan
+from noxu.explore.plans import RunPlan
 from noxu.explore.recording import Life, StepResult
 from tests.explore.recordings import CLAIMS, CONFIGS, SECRETS, WIDGETS, Script, clean
 from tests.rows import rows
 
-PLAN = Plan("crash", "something happens")
+PLAN = RunPlan("crash", "something happens")
 
 
 def two_clean_runs() -> CleanRuns:
@@ -150,7 +150,7 @@ def test_programs_and_steps_are_judged(more: dict[str, Any], sentences: list[str
 
 def test_what_a_plan_deletes_may_be_made_again() -> None:
     at = {"kind": CONFIGS, "name": "a", "namespace": "default"}
-    plan = Plan("drift", "", steps=({"after": 2, "steps": [{"delete": at}]},))
+    plan = RunPlan("drift", "", steps=({"after": 2, "steps": [{"delete": at}]},))
     script = clean()
     script.step = 3
     script.write("workload", "delete", CONFIGS, "a")
@@ -160,7 +160,7 @@ def test_what_a_plan_deletes_may_be_made_again() -> None:
 
 def test_what_is_not_made_again_is_said() -> None:
     at = {"kind": CONFIGS, "name": "a", "namespace": "default"}
-    plan = Plan("drift", "", steps=({"after": 2, "steps": [{"delete": at}]},))
+    plan = RunPlan("drift", "", steps=({"after": 2, "steps": [{"delete": at}]},))
     script = clean()
     script.step = 3
     script.write("workload", "delete", CONFIGS, "a")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from noxu.explore.masks import Mask, Names, Shape, end_state, learn, leaves
-from noxu.explore.recording import Place
+from noxu.explore.masks import Mask, MaskedNames, Shape, end_state, learn, leaves
+from noxu.explore.recording import ObjectPlace
 from noxu.values import Object
 from tests.explore.recordings import CONFIGS, SECRETS, WIDGETS, Script, clean
 from tests.rows import rows
@@ -36,13 +36,13 @@ def test_an_object_that_is_not_in_every_clean_run_is_masked() -> None:
 )
 def test_what_a_server_sets_anew_is_always_masked(path: tuple[str, ...]) -> None:
     value: Object = {"metadata": {"name": "a", path[-1]: "something"}}
-    assert [found for found, _ in leaves(value, Names(Script().recording()))] == [("metadata", "name")]
+    assert [found for found, _ in leaves(value, MaskedNames(Script().recording()))] == [("metadata", "name")]
 
 
 def test_the_uid_of_an_owner_becomes_its_shape() -> None:
     script = Script()
     script.write("workload", "create", WIDGETS, "a", uid="12345678-1234-4234-8234-123456789abc")
-    names = Names(script.recording())
+    names = MaskedNames(script.recording())
     assert names.text("12345678-1234-4234-8234-123456789abc") == f"<uid of {WIDGETS} a>"
 
 
@@ -54,7 +54,7 @@ def test_generated_names_are_masked() -> None:
 
 
 def test_the_order_of_a_list_does_not_count() -> None:
-    names = Names(Script().recording())
+    names = MaskedNames(Script().recording())
     one, two = ({"spec": {"items": items}} for items in ([{"a": 1}, {"a": 2}], [{"a": 2}, {"a": 1}]))
     assert list(leaves(one, names)) == list(leaves(two, names))
 
@@ -85,4 +85,4 @@ def test_a_person_says_what_to_ignore(pattern: str, path: tuple[str, ...], is_ig
 
 def test_the_places_of_the_server_itself_are_not_compared() -> None:
     assert Mask().hides(Shape("services", "default", "kubernetes"))
-    assert str(Shape(*Place("nodes", "", "node-1"))) == "nodes node-1"
+    assert str(Shape(*ObjectPlace("nodes", "", "node-1"))) == "nodes node-1"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from noxu.explore.masks import Mask
 from noxu.explore.planning import Considered, consider, plans, transitions
 from noxu.explore.plans import parse
-from noxu.explore.recording import Place
+from noxu.explore.recording import ObjectPlace
 from tests.explore.recordings import CONFIGS, SECRETS, WIDGETS, Script, clean
 
 
@@ -74,7 +74,7 @@ def test_a_state_that_the_controller_has_acted_on_may_be_missed() -> None:
 
 
 def test_transitions_say_what_has_changed() -> None:
-    found = transitions(considered(clean()))[Place(WIDGETS, "default", "a")]
+    found = transitions(considered(clean()))[ObjectPlace(WIDGETS, "default", "a")]
     assert [each.what for each in found] == [
         "it was created", "status changed", "spec.size went from 2 to 1", "status.size went from 2 to 1",
     ]  # fmt: skip

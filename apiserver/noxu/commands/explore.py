@@ -23,9 +23,9 @@ from typing import Any, Final
 from noxu.commands import calls, progress
 from noxu.config import StartError
 from noxu.explore import exploring, plans, recording, report, settings, steps
-from noxu.explore.exploring import Confirmed, Judged, Learnt, Outcome, Unusable
-from noxu.explore.plans import Plan, PlanError
-from noxu.explore.runs import Failed
+from noxu.explore.exploring import Confirmed, Explored, Judged, Learnt, UnusableController
+from noxu.explore.plans import PlanError, RunPlan
+from noxu.explore.runs import RunFailed
 from noxu.explore.settings import Exploration, SettingsError
 from noxu.manifests.documents import LoadError
 from noxu.process.supervision import NotRunnable, check_command
@@ -46,12 +46,12 @@ def run(options: argparse.Namespace) -> int:
     except NotRunnable as error:
         calls.complain(str(error))
         return error.status
-    except Unusable as error:
+    except UnusableController as error:
         for line in report.unusable_lines(error.findings, error.recording):
             print(line, file=sys.stderr)
         calls.complain("nothing is explored: the controller has to do without faults what the workload waits for")
         return UNUSABLE
-    except (SettingsError, PlanError, Failed, StartError, LoadError) as error:
+    except (SettingsError, PlanError, RunFailed, StartError, LoadError) as error:
         calls.complain(str(error))
         return UNUSABLE
 
@@ -84,7 +84,7 @@ def _exploration(options: argparse.Namespace) -> Exploration:
     return exploration
 
 
-def _workload(options: argparse.Namespace) -> list[steps.Step]:
+def _workload(options: argparse.Namespace) -> list[steps.WorkloadStep]:
     """The steps of --apply and --delete. Raises SettingsError."""
     written: list[dict[str, object]] = [{"apply": str(path)} for path in options.apply]
     if options.delete:
@@ -109,8 +109,8 @@ def _named(path: Path) -> Iterator[dict[str, str]]:
 # -- exploring --------------------------------------------------------------------------------------------------------
 
 
-def _explore(options: argparse.Namespace, exploration: Exploration, plan: Plan | None) -> int:
-    outcome, began = Outcome(), time.monotonic()
+def _explore(options: argparse.Namespace, exploration: Exploration, plan: RunPlan | None) -> int:
+    outcome, began = Explored(), time.monotonic()
     files: dict[int, Sequence[str]] = {}
     note = _silent if options.quiet else _note
     note(f"learning from {exploration.clean_runs} clean runs")
@@ -148,13 +148,13 @@ def _explore(options: argparse.Namespace, exploration: Exploration, plan: Plan |
     return FOUND if outcome.findings else NOTHING_FOUND
 
 
-def _replay(exploration: Exploration, learnt: Learnt, chosen: Sequence[Plan]) -> int:
+def _replay(exploration: Exploration, learnt: Learnt, chosen: Sequence[RunPlan]) -> int:
     """Run one plan, as often as it is wanted."""
     shown = 0
     for number, plan in enumerate(chosen, 1):
         judged = exploring.attempt(exploration, learnt, plan)
         if judged.failed:
-            raise Failed(judged.failed)
+            raise RunFailed(judged.failed)
         shown += bool(judged.findings)
         for finding in judged.findings:
             print(f"run {number}: {finding.sentence}")
@@ -182,7 +182,7 @@ def _written(directory: Path, confirmed: Confirmed) -> list[str]:
     return [str(name) for name in names]
 
 
-def _print(form: str, outcome: Outcome, files: dict[int, Sequence[str]]) -> None:
+def _print(form: str, outcome: Explored, files: dict[int, Sequence[str]]) -> None:
     if form == "json":
         print(json.dumps(report.as_value(outcome, files), indent=2))
     elif form == "junit":

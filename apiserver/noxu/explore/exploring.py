@@ -16,11 +16,11 @@ from typing import Final, NamedTuple, TypeAlias
 from noxu.config import StartError
 from noxu.control.faults.shrinking import smallest
 from noxu.explore import judging, masks, planning, runs
-from noxu.explore.judging import CleanRuns, Finding
+from noxu.explore.judging import CleanRuns, RunFinding
 from noxu.explore.masks import Mask
-from noxu.explore.plans import CLEAN, Plan
-from noxu.explore.recording import Recording
-from noxu.explore.runs import Failed, Known
+from noxu.explore.plans import CLEAN, RunPlan
+from noxu.explore.recording import RunRecording
+from noxu.explore.runs import KnownTimes, RunFailed
 from noxu.explore.settings import Exploration
 from noxu.manifests.documents import LoadError
 
@@ -31,19 +31,19 @@ MAX_CLEAN_RUNS: Final = 4
 class Learnt(NamedTuple):
     """What the clean runs have shown."""
 
-    recordings: Sequence[Recording]
+    recordings: Sequence[RunRecording]
     mask: Mask
     clean: CleanRuns
-    known: Known
-    plans: Sequence[Plan]
+    known: KnownTimes
+    plans: Sequence[RunPlan]
 
 
 class Judged(NamedTuple):
     """A plan that was run. `seconds` of wall time. `failed`: why it could not be run; "" if it was."""
 
-    plan: Plan
-    findings: Sequence[Finding]
-    recording: Recording | None
+    plan: RunPlan
+    findings: Sequence[RunFinding]
+    recording: RunRecording | None
     seconds: float
     failed: str = ""
     had_effect: bool = True
@@ -54,10 +54,10 @@ class Confirmed(NamedTuple):
     """A finding, with the plan that shows it. `is_stable`: it showed again. `number` counts them, from 1 on."""
 
     number: int
-    finding: Finding
-    others: Sequence[Finding]
-    plan: Plan
-    recording: Recording
+    finding: RunFinding
+    others: Sequence[RunFinding]
+    plan: RunPlan
+    recording: RunRecording
     is_stable: bool
 
 
@@ -65,14 +65,14 @@ Happening: TypeAlias = Learnt | Judged | Confirmed
 
 
 @dataclass
-class Outcome:
+class Explored:
     """What an exploration has found. `unusable`: findings of the clean runs, with which it ends."""
 
     learnt: Learnt | None = None
     judged: list[Judged] = field(default_factory=list)
     confirmed: list[Confirmed] = field(default_factory=list)
-    unusable: Sequence[Finding] = ()
-    left: Sequence[Plan] = ()
+    unusable: Sequence[RunFinding] = ()
+    left: Sequence[RunPlan] = ()
     """Plans for which there was no time."""
     seconds: float = 0.0
 
@@ -85,10 +85,10 @@ class Outcome:
         return [each for each in self.confirmed if not each.is_stable]
 
 
-class Unusable(Exception):
+class UnusableController(Exception):
     """The controller does not do in a clean run what the workload needs. `findings` say what."""
 
-    def __init__(self, findings: Sequence[Finding], recording: Recording) -> None:
+    def __init__(self, findings: Sequence[RunFinding], recording: RunRecording) -> None:
         super().__init__(findings[0].sentence)
         self.findings, self.recording = findings, recording
 
@@ -97,13 +97,13 @@ class Unusable(Exception):
 
 
 def learn(exploration: Exploration) -> Learnt:
-    """Clean runs, and the plans that are made of them. Raises Unusable, Failed, StartError, LoadError, NotRunnable."""
-    recordings: list[Recording] = []
-    known = Known()
+    """Clean runs, and the plans that are made of them. Raises UnusableController, RunFailed, StartError, LoadError, NotRunnable."""
+    recordings: list[RunRecording] = []
+    known = KnownTimes()
     for _ in range(exploration.clean_runs):
         recording = runs.run(exploration, CLEAN, known)
         if findings := judging.judge_clean(recording):
-            raise Unusable(findings, recording)
+            raise UnusableController(findings, recording)
         recordings.append(recording)
         known = _known(recordings)
     mask = masks.learn(recordings, exploration.ignore)
@@ -114,8 +114,8 @@ def learn(exploration: Exploration) -> Learnt:
     return Learnt(recordings, mask, clean, known, planning.plans(considered, exploration.classes))
 
 
-def _known(recordings: Sequence[Recording]) -> Known:
-    return Known(
+def _known(recordings: Sequence[RunRecording]) -> KnownTimes:
+    return KnownTimes(
         tuple(map(min, zip(*(recording.watches for recording in recordings), strict=True))),
         max(step.seconds for recording in recordings for step in recording.steps),
         max(recording.steps[0].seconds for recording in recordings),
@@ -125,25 +125,25 @@ def _known(recordings: Sequence[Recording]) -> Known:
 # -- running ----------------------------------------------------------------------------------------------------------
 
 
-def attempt(exploration: Exploration, learnt: Learnt, plan: Plan) -> Judged:
+def attempt(exploration: Exploration, learnt: Learnt, plan: RunPlan) -> Judged:
     """Run a plan, and judge it."""
     began = time.monotonic()
     try:
         recording = runs.run(exploration, plan, learnt.known)
-    except (Failed, StartError, LoadError) as error:
+    except (RunFailed, StartError, LoadError) as error:
         return Judged(plan, (), None, time.monotonic() - began, str(error), had_effect=False)
     findings = judging.judge(learnt.clean, plan, recording)
     return Judged(plan, findings, recording, time.monotonic() - began, had_effect=_had_effect(plan, recording))
 
 
-def _had_effect(plan: Plan, recording: Recording) -> bool:
+def _had_effect(plan: RunPlan, recording: RunRecording) -> bool:
     return bool(recording.fired) or bool(plan.steps) or plan.instances > 1
 
 
 def explore(
     exploration: Exploration,
     learnt: Learnt,
-    plans: Sequence[Plan],
+    plans: Sequence[RunPlan],
     *,
     until: float,
     stop: Callable[[], bool] = lambda: False,
@@ -164,7 +164,7 @@ def explore(
 
 
 def _judged(
-    exploration: Exploration, learnt: Learnt, plans: Sequence[Plan], until: float, stop: Callable[[], bool]
+    exploration: Exploration, learnt: Learnt, plans: Sequence[RunPlan], until: float, stop: Callable[[], bool]
 ) -> Iterator[Judged]:
     waiting = list(plans)
     running: set[Future[Judged]] = set()

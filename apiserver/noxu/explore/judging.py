@@ -22,9 +22,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from noxu.explore.masks import Mask, Names, Path, Shape, end_state, shape_of, state
-from noxu.explore.plans import Plan
-from noxu.explore.recording import Change, Recording, Shown, at_step, number_of_steps
+from noxu.explore.masks import Mask, MaskedNames, Path, Shape, end_state, shape_of, state
+from noxu.explore.plans import RunPlan
+from noxu.explore.recording import RecordedChange, RunRecording, Shown, at_step, number_of_steps
 from noxu.values import Object
 
 PANIC: Final = re.compile(r"^(panic: .*|fatal error: .*|thread '.*' panicked at .*)$", re.MULTILINE)
@@ -41,7 +41,7 @@ _FOLLOWING: Final = ("endpoints", "endpointslices.discovery.k8s.io")
 """What follows from pods and Services: where it differs, they do."""
 
 
-class Finding(NamedTuple):
+class RunFinding(NamedTuple):
     """`subject`: the shape or the step that it is about. `revisions`: of the writes that prove it. `details`: lines below the sentence."""
 
     kind: str
@@ -71,7 +71,7 @@ class CleanRuns(NamedTuple):
     """The titles of steps, with the longest time."""
 
 
-def clean_runs(recordings: Sequence[Recording], mask: Mask) -> CleanRuns:
+def clean_runs(recordings: Sequence[RunRecording], mask: Mask) -> CleanRuns:
     created: Counter[Shape] = Counter()
     deleted: Counter[Shape] = Counter()
     seconds: dict[str, float] = {}
@@ -85,7 +85,7 @@ def clean_runs(recordings: Sequence[Recording], mask: Mask) -> CleanRuns:
     return CleanRuns(mask, ends, created, deleted, seconds)
 
 
-def judge(clean: CleanRuns, plan: Plan, recording: Recording) -> list[Finding]:
+def judge(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> list[RunFinding]:
     """The findings of a run, the gravest first."""
     findings = [*_exits(recording), *_busy(recording), *_stuck(recording), *_broken(recording)]
     findings += _taken_away(clean, plan, recording)
@@ -96,7 +96,7 @@ def judge(clean: CleanRuns, plan: Plan, recording: Recording) -> list[Finding]:
     return findings
 
 
-def judge_clean(recording: Recording) -> list[Finding]:
+def judge_clean(recording: RunRecording) -> list[RunFinding]:
     """What is wrong with a clean run, before anything is explored."""
     return [*_exits(recording), *_busy(recording), *_stuck(recording), *_broken(recording)]
 
@@ -104,15 +104,15 @@ def judge_clean(recording: Recording) -> list[Finding]:
 # -- the program ------------------------------------------------------------------------------------------------------
 
 
-def _exits(recording: Recording) -> Iterator[Finding]:
+def _exits(recording: RunRecording) -> Iterator[RunFinding]:
     for life in recording.lives:
         if life.status is not None and not life.planned:
             said = last_panic(recording.output)
             what = f"panicked: {said}" if said else f"ended with status {life.status}"
-            yield Finding("exited", said or f"status {life.status}", f"the controller {what}")
+            yield RunFinding("exited", said or f"status {life.status}", f"the controller {what}")
             return
     if said := last_panic(recording.output):
-        yield Finding("exited", said, f"the controller logged a panic: {said}")
+        yield RunFinding("exited", said, f"the controller logged a panic: {said}")
 
 
 def last_panic(output: str) -> str:
@@ -123,17 +123,17 @@ def last_panic(output: str) -> str:
     return found[-1][0].strip()[:MAX_PANIC]
 
 
-def _busy(recording: Recording) -> Iterator[Finding]:
+def _busy(recording: RunRecording) -> Iterator[RunFinding]:
     for step in recording.steps:
         if step.never_idle:
             loop = _loop(recording)
-            yield Finding(
+            yield RunFinding(
                 "busy", step.title, f"after {step.title} the controller did not become idle: {loop or step.never_idle}"
             )
             return
 
 
-def _loop(recording: Recording) -> str:
+def _loop(recording: RunRecording) -> str:
     """What the controller writes again and again; "" if nothing."""
     written = Counter(change.place for change in recording.changes if change.is_of_controller)
     for place, number in written.most_common(1):
@@ -142,11 +142,11 @@ def _loop(recording: Recording) -> str:
     return ""
 
 
-def _stuck(recording: Recording) -> Iterator[Finding]:
+def _stuck(recording: RunRecording) -> Iterator[RunFinding]:
     for step in recording.steps:
         if step.failure:
             first = step.failure.strip().splitlines()
-            yield Finding(
+            yield RunFinding(
                 "stuck",
                 step.title,
                 f"{step.title} did not succeed: {first[0] if first else ''}",
@@ -156,21 +156,21 @@ def _stuck(recording: Recording) -> Iterator[Finding]:
             return
 
 
-def _broken(recording: Recording) -> Iterator[Finding]:
+def _broken(recording: RunRecording) -> Iterator[RunFinding]:
     for message, where in recording.broken:
-        yield Finding("invariant", message, f"{message} ({where})")
+        yield RunFinding("invariant", message, f"{message} ({where})")
 
 
 # -- writes -----------------------------------------------------------------------------------------------------------
 
 
-def _counts(recording: Recording, effect: str) -> Counter[Shape]:
+def _counts(recording: RunRecording, effect: str) -> Counter[Shape]:
     """How often each shape was created or deleted, as far as that is the controller's doing."""
-    names = Names(recording)
+    names = MaskedNames(recording)
     return Counter(shape_of(change.place, change.object, names) for change in _writes_of(recording, effect))
 
 
-def _writes_of(recording: Recording, effect: str) -> list[Change]:
+def _writes_of(recording: RunRecording, effect: str) -> list[RecordedChange]:
     """Its creations, or its deletions and those that no one else accounts for.
 
     A controller may see that an object is gone before it sees that its owner is, and makes it once more; the garbage collector
@@ -190,19 +190,19 @@ def _writes_of(recording: Recording, effect: str) -> list[Change]:
     ]
 
 
-def _is_remarkable(change: Change) -> bool:
+def _is_remarkable(change: RecordedChange) -> bool:
     """Whether a deletion counts that a controller of the cluster has made: it follows from something."""
     return change.author not in ("workload", "fault", *COLLECTORS) and change.place.resource not in _TRANSIENT
 
 
-def _planned(plan: Plan, shape: Shape) -> bool:
+def _planned(plan: RunPlan, shape: Shape) -> bool:
     """Whether a plan takes the object away, or changes it."""
     text = repr(plan.steps) + repr([fault for fault in plan.faults if "mutate" in fault])
     return bool(plan.steps or plan.faults) and f"'name': '{shape.name}'" in text and shape.resource in text
 
 
-def _taken_away(clean: CleanRuns, plan: Plan, recording: Recording) -> Iterator[Finding]:
-    names = Names(recording)
+def _taken_away(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> Iterator[RunFinding]:
+    names = MaskedNames(recording)
     for shape, number in _counts(recording, "delete").items():
         if number <= clean.deleted.get(shape, 0) or clean.mask.hides(shape) or shape.resource in _TRANSIENT:
             continue
@@ -214,7 +214,7 @@ def _taken_away(clean: CleanRuns, plan: Plan, recording: Recording) -> Iterator[
             if shape_of(change.place, change.object, names) == shape
         ]
         last = writes[-1]
-        yield Finding(
+        yield RunFinding(
             "deleted",
             str(shape),
             f"{_who(last)} deleted {shape} at revision {last.revision}"
@@ -224,8 +224,8 @@ def _taken_away(clean: CleanRuns, plan: Plan, recording: Recording) -> Iterator[
         )
 
 
-def _made_again(clean: CleanRuns, plan: Plan, recording: Recording) -> Iterator[Finding]:
-    names = Names(recording)
+def _made_again(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> Iterator[RunFinding]:
+    names = MaskedNames(recording)
     gone = _counts(recording, "delete")
     for shape, number in _counts(recording, "create").items():
         usual = clean.created.get(shape, 0)
@@ -238,7 +238,7 @@ def _made_again(clean: CleanRuns, plan: Plan, recording: Recording) -> Iterator[
             if shape_of(change.place, change.object, names) == shape
         ]
         last = writes[-1]
-        yield Finding(
+        yield RunFinding(
             "created",
             str(shape),
             f"the controller created {shape} {number} times instead of {usual}, the last one at revision {last.revision}"
@@ -247,11 +247,11 @@ def _made_again(clean: CleanRuns, plan: Plan, recording: Recording) -> Iterator[
         )
 
 
-def _who(change: Change) -> str:
+def _who(change: RecordedChange) -> str:
     return "the controller" if change.is_of_controller else change.author
 
 
-def _because(change: Change, recording: Recording) -> str:
+def _because(change: RecordedChange, recording: RunRecording) -> str:
     """What the client had been shown, and what was true by then."""
     stale = [(shown, newer) for shown in change.why if (newer := _newer(shown, change, recording)) is not None]
     if stale:
@@ -262,7 +262,7 @@ def _because(change: Change, recording: Recording) -> str:
     return ""
 
 
-def _newer(shown: Shown, write: Change, recording: Recording) -> Change | None:
+def _newer(shown: Shown, write: RecordedChange, recording: RunRecording) -> RecordedChange | None:
     """A later state of what was shown that was there before the write."""
     for change in recording.changes:
         if change.place == shown.place and shown.revision < change.revision < write.revision and shown.how != "list":
@@ -276,14 +276,14 @@ def _shown(shown: Shown) -> str:
     return f"{how} {shown.place}{event} at revision {shown.revision}"
 
 
-def _happened(change: Change) -> str:
+def _happened(change: RecordedChange) -> str:
     return {"create": "created anew", "update": "changed", "delete": "deleted"}[change.effect]
 
 
 # -- states -----------------------------------------------------------------------------------------------------------
 
 
-def _end(clean: CleanRuns, plan: Plan, recording: Recording, named: set[str]) -> Iterator[Finding]:
+def _end(clean: CleanRuns, plan: RunPlan, recording: RunRecording, named: set[str]) -> Iterator[RunFinding]:
     """How the state differs from that of the clean runs: after the first step where it does, and at the end.
 
     While a view is on, the controller cannot know the state, so only the end counts.
@@ -298,26 +298,28 @@ def _end(clean: CleanRuns, plan: Plan, recording: Recording, named: set[str]) ->
     yield from _differences(clean.ends[last], recording, clean.mask, named, "at the end")
 
 
-def _differences(expected: EndState, recording: Recording, mask: Mask, named: set[str], when: str) -> Iterator[Finding]:
+def _differences(
+    expected: EndState, recording: RunRecording, mask: Mask, named: set[str], when: str
+) -> Iterator[RunFinding]:
     after = end_state(recording, mask)
     for shape in sorted(expected.keys() - after.keys()):
         if str(shape) not in named:
-            yield Finding("missing", str(shape), f"{shape} is missing {when}{_last_write(shape, recording)}")
+            yield RunFinding("missing", str(shape), f"{shape} is missing {when}{_last_write(shape, recording)}")
     for shape in sorted(after.keys() - expected.keys()):
         if str(shape) not in named:
-            yield Finding("left behind", str(shape), f"{shape} is left {when}{_last_write(shape, recording)}")
+            yield RunFinding("left behind", str(shape), f"{shape} is left {when}{_last_write(shape, recording)}")
     for shape in sorted(after.keys() & expected.keys()):
         if str(shape) in named or shape.resource in _FOLLOWING:
             continue
         one, two = expected[shape], after[shape]
         if len(one) != len(two):
             word = "left behind" if len(two) > len(one) else "missing"
-            yield Finding(word, str(shape), f"there are {len(two)} of {shape} {when} instead of {len(one)}")
+            yield RunFinding(word, str(shape), f"there are {len(two)} of {shape} {when} instead of {len(one)}")
             continue
         lines = [line for before, now in zip(one, two, strict=True) for line in _fields(before, now)]
         if lines:
             sentence = f"{shape} differs {when}: {lines[0]}{_last_write(shape, recording)}"
-            yield Finding("differs", str(shape), sentence, (), tuple(lines[1:MAX_FIELDS]))
+            yield RunFinding("differs", str(shape), sentence, (), tuple(lines[1:MAX_FIELDS]))
 
 
 def _fields(expected: Mapping[Path, tuple[Any, ...]], found: Mapping[Path, tuple[Any, ...]]) -> Iterator[str]:
@@ -334,22 +336,22 @@ def _value(values: tuple[Any, ...] | None) -> str:
     return text if len(text) <= 80 else f"{text[:77]}…"
 
 
-def _last_write(shape: Shape, recording: Recording) -> str:
-    names = Names(recording)
+def _last_write(shape: Shape, recording: RunRecording) -> str:
+    names = MaskedNames(recording)
     for change in reversed(recording.changes):
         if shape_of(change.place, change.object, names) == shape:
             return f" ({change.effect}d by {_who(change)} at revision {change.revision})"
     return ""
 
 
-def _not_restored(clean: CleanRuns, plan: Plan, recording: Recording) -> Iterator[Finding]:
+def _not_restored(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> Iterator[RunFinding]:
     """What was deleted or changed behind the controller's back has to be as before when the run is idle again."""
     if plan.klass != "drift" or not plan.steps:
         return
     [extra] = plan.steps
     drifted = int(extra["after"]) + 1  # the number of the step in this run
     before, after = _states(recording, drifted - 1, clean.mask), _states(recording, drifted, clean.mask)
-    names = Names(recording)
+    names = MaskedNames(recording)
     touched = {
         shape_of(change.place, change.object, names)
         for change in recording.changes
@@ -357,24 +359,24 @@ def _not_restored(clean: CleanRuns, plan: Plan, recording: Recording) -> Iterato
     }
     for shape in touched:
         if shape in before and shape not in after:
-            yield Finding(
+            yield RunFinding(
                 "not restored", str(shape), f"{shape} was deleted behind the controller's back, and is not made again"
             )
         elif shape in before and (lines := list(_fields(before[shape], after[shape]))):
-            yield Finding(
+            yield RunFinding(
                 "not restored",
                 str(shape),
                 f"{shape} was changed behind the controller's back, and stays so: {lines[0]}",
             )
 
 
-def _states(recording: Recording, step: int, mask: Mask) -> dict[Shape, dict[Path, tuple[Any, ...]]]:
+def _states(recording: RunRecording, step: int, mask: Mask) -> dict[Shape, dict[Path, tuple[Any, ...]]]:
     """What is there when a step is done."""
     newest: dict[Any, Object | None] = {}
     for change in recording.changes:
         if change.step <= step:
             newest[change.place] = change.after
-    names = Names(recording)
+    names = MaskedNames(recording)
     found = {}
     for place, value in newest.items():
         if value is not None:

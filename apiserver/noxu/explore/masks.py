@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from noxu.explore.recording import Place, Recording
+from noxu.explore.recording import ObjectPlace, RunRecording
 from noxu.values import Object
 
 Path: TypeAlias = tuple[str, ...]
@@ -65,15 +65,15 @@ class Mask(NamedTuple):
         )
 
 
-def shape_of(place: Place, value: Object, names: Names) -> Shape:
+def shape_of(place: ObjectPlace, value: Object, names: MaskedNames) -> Shape:
     return Shape(place.resource, place.namespace, names.masked(place, value))
 
 
-class Names:
+class MaskedNames:
     """How names are masked that a server or a controller has made at random: by generateName, or after a masked owner."""
 
-    def __init__(self, recording: Recording) -> None:
-        self._masked: dict[Place, str] = {}
+    def __init__(self, recording: RunRecording) -> None:
+        self._masked: dict[ObjectPlace, str] = {}
         self._uids: dict[str, str] = {}
         for change in recording.changes:
             value = change.object
@@ -81,14 +81,14 @@ class Names:
         for place, value in recording.objects:
             self._see(place, value)
 
-    def _see(self, place: Place, value: Object) -> None:
+    def _see(self, place: ObjectPlace, value: Object) -> None:
         metadata = value.get("metadata") or {}
         if prefix := metadata.get("generateName"):
             self._masked[place] = f"{prefix}*"
         if uid := metadata.get("uid"):
             self._uids[uid] = f"<uid of {place.resource} {self._masked.get(place, place.name)}>"
 
-    def masked(self, place: Place, value: Object) -> str:
+    def masked(self, place: ObjectPlace, value: Object) -> str:
         return self._masked.get(place, place.name)
 
     def text(self, text: str) -> str:
@@ -101,7 +101,7 @@ class Names:
 # -- comparing --------------------------------------------------------------------------------------------------------
 
 
-def leaves(value: Any, names: Names, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+def leaves(value: Any, names: MaskedNames, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     """The fields of an object that are compared, with their masked values. Items of a list are compared as a multiset."""
     if isinstance(value, dict) and value:
         for name, item in value.items():
@@ -120,7 +120,7 @@ def _frozen(fields: Iterable[tuple[Path, Any]]) -> list[tuple[Path, Any]]:
     return [(path, value if isinstance(value, str) else repr(value)) for path, value in fields]
 
 
-def state(value: Object, shape: Shape, mask: Mask, names: Names) -> dict[Path, tuple[Any, ...]]:
+def state(value: Object, shape: Shape, mask: Mask, names: MaskedNames) -> dict[Path, tuple[Any, ...]]:
     """The fields of an object that are compared: the values by path, several for the items of a list."""
     found: dict[Path, list[Any]] = {}
     for path, item in leaves(value, names):
@@ -129,9 +129,9 @@ def state(value: Object, shape: Shape, mask: Mask, names: Names) -> dict[Path, t
     return {path: tuple(values) for path, values in found.items()}
 
 
-def end_state(recording: Recording, mask: Mask) -> dict[Shape, list[dict[Path, tuple[Any, ...]]]]:
+def end_state(recording: RunRecording, mask: Mask) -> dict[Shape, list[dict[Path, tuple[Any, ...]]]]:
     """What is there at the end, by shape; several objects may have one, and are in order of their content."""
-    names = Names(recording)
+    names = MaskedNames(recording)
     found: dict[Shape, list[dict[Path, tuple[Any, ...]]]] = {}
     for place, value in recording.objects:
         shape = shape_of(place, value, names)
@@ -140,7 +140,7 @@ def end_state(recording: Recording, mask: Mask) -> dict[Shape, list[dict[Path, t
     return {shape: sorted(states, key=repr) for shape, states in found.items()}
 
 
-def learn(recordings: Sequence[Recording], ignored: Sequence[str] = ()) -> Mask:
+def learn(recordings: Sequence[RunRecording], ignored: Sequence[str] = ()) -> Mask:
     """What differs among clean runs."""
     bare = Mask(ignored=tuple(ignored))
     states = [end_state(recording, bare) for recording in recordings]

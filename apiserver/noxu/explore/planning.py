@@ -20,9 +20,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from noxu.explore.masks import Mask, Names
-from noxu.explore.plans import Plan
-from noxu.explore.recording import CONTROLLER, Change, Place, Recording
+from noxu.explore.masks import Mask, MaskedNames
+from noxu.explore.plans import RunPlan
+from noxu.explore.recording import CONTROLLER, ObjectPlace, RecordedChange, RunRecording
 from noxu.values import Object
 
 USER: Final = f"{CONTROLLER}*"
@@ -35,9 +35,9 @@ _MAX_DRIFTS: Final = 3  # fields of a kind of object
 class Considered(NamedTuple):
     """What plans are made of. `watched`: the resources that the controller watches, in order."""
 
-    recording: Recording
+    recording: RunRecording
     mask: Mask
-    names: Names
+    names: MaskedNames
     watched: Sequence[str]
     uses_lease: bool = False
     has_nodes: bool = False
@@ -45,18 +45,18 @@ class Considered(NamedTuple):
     """How many the workload has."""
 
     @property
-    def writes(self) -> list[Change]:
+    def writes(self) -> list[RecordedChange]:
         return [change for change in self.recording.changes if change.is_of_controller]
 
 
-def consider(recording: Recording, mask: Mask, *, steps: int, has_nodes: bool = False) -> Considered:
+def consider(recording: RunRecording, mask: Mask, *, steps: int, has_nodes: bool = False) -> Considered:
     asked = [(verb, resource) for verb, resource, _, _ in recording.requests]
     watched = [resource for verb, resource in asked if verb == "watch"]
     uses_lease = ("update", "leases.coordination.k8s.io") in asked or ("create", "leases.coordination.k8s.io") in asked
     return Considered(
         recording,
         mask,
-        Names(recording),
+        MaskedNames(recording),
         [resource for resource in watched if not resource.startswith(("leases.", "events"))],
         uses_lease,
         has_nodes,
@@ -64,7 +64,7 @@ def consider(recording: Recording, mask: Mask, *, steps: int, has_nodes: bool = 
     )
 
 
-def plans(considered: Considered, classes: Sequence[str] = ()) -> list[Plan]:
+def plans(considered: Considered, classes: Sequence[str] = ()) -> list[RunPlan]:
     """All plans, those of the greatest worth first; classes take turns, so that a small budget sees something of each."""
     found = [
         plan
@@ -72,10 +72,10 @@ def plans(considered: Considered, classes: Sequence[str] = ()) -> list[Plan]:
         if not classes or klass in classes
         for plan in _without_duplicates(make(considered))
     ]
-    by_class: dict[str, list[Plan]] = {}
+    by_class: dict[str, list[RunPlan]] = {}
     for plan in sorted(found, key=lambda plan: -plan.worth):
         by_class.setdefault(plan.klass, []).append(plan)
-    ordered: list[Plan] = []
+    ordered: list[RunPlan] = []
     while by_class:
         for klass in [*by_class]:
             ordered.append(by_class[klass].pop(0))
@@ -84,9 +84,9 @@ def plans(considered: Considered, classes: Sequence[str] = ()) -> list[Plan]:
     return ordered
 
 
-def _without_duplicates(found: Iterable[Plan]) -> list[Plan]:
+def _without_duplicates(found: Iterable[RunPlan]) -> list[RunPlan]:
     """The first and the last plan of each shape (`about`)."""
-    by_shape: dict[tuple[str, ...], list[Plan]] = {}
+    by_shape: dict[tuple[str, ...], list[RunPlan]] = {}
     for plan in found:
         by_shape.setdefault(plan.about, []).append(plan)
     return [plan for same in by_shape.values() for plan in (same if len(same) < 3 else (same[0], same[-1]))]
@@ -95,7 +95,7 @@ def _without_duplicates(found: Iterable[Plan]) -> list[Plan]:
 # -- requests ---------------------------------------------------------------------------------------------------------
 
 
-def _match(change: Change) -> Object:
+def _match(change: RecordedChange) -> Object:
     """The match of a rule about the request of a write. The name of a new object is in its body, so the URL has none."""
     match: Object = {
         "user": USER,
@@ -110,11 +110,11 @@ def _match(change: Change) -> Object:
     return match
 
 
-def _is_generated(change: Change) -> bool:
+def _is_generated(change: RecordedChange) -> bool:
     return change.effect == "create" and bool((change.object.get("metadata") or {}).get("generateName"))
 
 
-def _described(change: Change) -> str:
+def _described(change: RecordedChange) -> str:
     of = f" of {change.subresource}" if change.subresource else ""
     name = f"{(change.object.get('metadata') or {})['generateName']}*" if _is_generated(change) else change.place.name
     return f"the {change.verb}{of} of {change.place.resource.partition('.')[0]} {name}"
@@ -123,7 +123,7 @@ def _described(change: Change) -> str:
 _WORTH: Final[Mapping[str, float]] = {"create": 2.0, "delete": 3.0, "update": 1.0}
 
 
-def _worth(change: Change) -> float:
+def _worth(change: RecordedChange) -> float:
     """Writes whose loss costs most come first: deletions, creations, changes of what is not status."""
     has_lost_finalizer = _finalizers(change.before) > _finalizers(change.after)
     return _WORTH[change.effect] - (0.5 if change.subresource == "status" else 0.0) + (1.0 if has_lost_finalizer else 0)
@@ -133,7 +133,7 @@ def _finalizers(value: Object | None) -> int:
     return len(((value or {}).get("metadata") or {}).get("finalizers") or ())
 
 
-def _requests_of(writes: Sequence[Change]) -> Iterator[tuple[Change, int]]:
+def _requests_of(writes: Sequence[RecordedChange]) -> Iterator[tuple[RecordedChange, int]]:
     """Each write that one request has made, and the number of that request among those that its rule matches."""
     seen: Counter[str] = Counter()
     for change in writes:
@@ -144,13 +144,13 @@ def _requests_of(writes: Sequence[Change]) -> Iterator[tuple[Change, int]]:
         yield change, seen[key]
 
 
-def _crash(considered: Considered) -> Iterator[Plan]:
+def _crash(considered: Considered) -> Iterator[RunPlan]:
     writes = considered.writes
     last_of_burst = {change.step: change.revision for change in writes}
     for change, nth in _requests_of(writes):
         if last_of_burst[change.step] == change.revision:
             continue
-        yield Plan(
+        yield RunPlan(
             "crash",
             f"the controller is killed after {_described(change)} (number {nth}) is committed",
             faults=({"name": "crash", "match": _match(change), "nth": nth, "process": {"kill": "after"}},),
@@ -159,9 +159,9 @@ def _crash(considered: Considered) -> Iterator[Plan]:
         )
 
 
-def _ambiguous(considered: Considered) -> Iterator[Plan]:
+def _ambiguous(considered: Considered) -> Iterator[RunPlan]:
     for change, nth in _requests_of(considered.writes):
-        yield Plan(
+        yield RunPlan(
             "ambiguous",
             f"{_described(change)} (number {nth}) is committed, and the connection breaks before the answer",
             faults=({"name": "ambiguous", "match": _match(change), "nth": nth, "reset": "after"},),
@@ -181,14 +181,14 @@ _ERRORS: Final[Mapping[str, Sequence[str]]] = {
 _TIMES: Final = (1, 3)
 
 
-def _refused(considered: Considered) -> Iterator[Plan]:
+def _refused(considered: Considered) -> Iterator[RunPlan]:
     kinds = dict.fromkeys((verb, resource) for verb, resource, code, _ in considered.recording.requests if code < 400)
     for verb, resource in kinds:
         if resource.startswith(("leases.", "events")):
             continue
         for error in _ERRORS.get(verb, ()):
             for times in _TIMES:
-                yield Plan(
+                yield RunPlan(
                     "refused",
                     f"{verb} of {resource.partition('.')[0]} is refused with {error}"
                     + (" once" if times == 1 else f" {times} times"),
@@ -205,11 +205,11 @@ def _refused(considered: Considered) -> Iterator[Plan]:
                 )
 
 
-def _kind(change: Change) -> tuple[str, ...]:
+def _kind(change: RecordedChange) -> tuple[str, ...]:
     return VERBS.get(change.verb, change.verb), change.place.resource, change.subresource
 
 
-def _shape(change: Change) -> tuple[str, ...]:
+def _shape(change: RecordedChange) -> tuple[str, ...]:
     """What kind of write it is, with the fields that it changes."""
     return (*_kind(change), *sorted({".".join(path[:3]) for path in _differing(change.before, change.after)})[:5])
 
@@ -220,15 +220,15 @@ def _shape(change: Change) -> tuple[str, ...]:
 class Transition(NamedTuple):
     """A change of an object that a controller watches, and a trigger that it fires once in each run."""
 
-    change: Change
+    change: RecordedChange
     trigger: Object
     what: str
     """In words: `its deletion began`, `spec.replicas went from 3 to 1`."""
 
 
-def transitions(considered: Considered) -> dict[Place, list[Transition]]:
+def transitions(considered: Considered) -> dict[ObjectPlace, list[Transition]]:
     """Of each object of a watched resource, its changes that can be found again, in order."""
-    found: dict[Place, list[Transition]] = {}
+    found: dict[ObjectPlace, list[Transition]] = {}
     counted: Counter[str] = Counter()
     for change in considered.recording.changes:
         if change.place.resource not in considered.watched or _is_generated_name(change.object):
@@ -246,7 +246,7 @@ def _is_generated_name(value: Object) -> bool:
     return bool((value.get("metadata") or {}).get("generateName"))
 
 
-def _triggers(change: Change) -> Iterator[tuple[Object, str]]:
+def _triggers(change: RecordedChange) -> Iterator[tuple[Object, str]]:
     """The triggers that the change fires, the most telling one first."""
     place = change.place
     at: Object = {"name": place.name} | ({"namespace": place.namespace} if place.namespace else {})
@@ -308,7 +308,7 @@ def _at(value: Any, path: Sequence[str]) -> Any:
     return value
 
 
-def _is_dangerous(change: Change) -> bool:
+def _is_dangerous(change: RecordedChange) -> bool:
     """A state that makes a controller take something away: a deletion, a smaller number, a flag that is off, a field that is gone."""
     if change.effect == "delete" or (_deleting(change.after) and not _deleting(change.before)):
         return True
@@ -326,7 +326,7 @@ def _is_dangerous(change: Change) -> bool:
     return False
 
 
-def _stale(considered: Considered) -> Iterator[Plan]:
+def _stale(considered: Considered) -> Iterator[RunPlan]:
     """Freeze at a state that a later one contradicts; the controller starts again when that is there."""
     for place, of_object in transitions(considered).items():
         for n, old in enumerate(of_object):
@@ -338,7 +338,7 @@ def _stale(considered: Considered) -> Iterator[Plan]:
                 views = considered.watched if whole else [resource]
                 first = {"when": later.trigger, "view": {"resource": views[0], "from": "old"}}
                 others = [{"when": later.trigger, "view": {"resource": each, "from": "old"}} for each in views[1:]]
-                yield Plan(
+                yield RunPlan(
                     "stale",
                     f"the controller starts again when {_name(place)}: {later.what}, and sees "
                     f"{'everything' if whole else resource.partition('.')[0]} as it was when {old.what}",
@@ -358,7 +358,7 @@ def _together(moves: Sequence[Object], last: Object) -> list[Object]:
     return [{**first, **({"views": views} if views else {}), **last}]
 
 
-def _contradicts(old: Change, later: Change) -> bool:
+def _contradicts(old: RecordedChange, later: RecordedChange) -> bool:
     """Whether who acts on the old state does what the later one does not want."""
     if old.effect == "delete" or _deleting(old.after):
         return later.effect == "create"
@@ -370,7 +370,7 @@ def _contradicts(old: Change, later: Change) -> bool:
     )
 
 
-def _unobserved(considered: Considered) -> Iterator[Plan]:
+def _unobserved(considered: Considered) -> Iterator[RunPlan]:
     """Hold the events of an object from before a state that the controller has acted on until after it."""
     acted = {(shown.place, shown.revision) for change in considered.writes for shown in change.why}
     for place, of_object in transitions(considered).items():
@@ -380,7 +380,7 @@ def _unobserved(considered: Considered) -> Iterator[Plan]:
             view = {"resource": place.resource, "name": place.name, "hold": True}
             if place.namespace:
                 view["namespace"] = place.namespace
-            yield Plan(
+            yield RunPlan(
                 "unobserved",
                 f"the controller does not see of {_name(place)} that {missed.what}: only what came before, and that then {after.what}",
                 moves=({"when": before.trigger, "view": view}, {"when": after.trigger, "release": True}),
@@ -389,19 +389,19 @@ def _unobserved(considered: Considered) -> Iterator[Plan]:
             )
 
 
-def _name(place: Place) -> str:
+def _name(place: ObjectPlace) -> str:
     return f"{place.resource.partition('.')[0]} {place.name}"
 
 
 # -- order ------------------------------------------------------------------------------------------------------------
 
 
-def _order(considered: Considered) -> Iterator[Plan]:
-    yield Plan(
+def _order(considered: Considered) -> Iterator[RunPlan]:
+    yield RunPlan(
         "order", "two instances of the controller run at once", instances=2, about=("order", "instances"), worth=2.0
     )
     if considered.uses_lease:
-        yield Plan(
+        yield RunPlan(
             "order",
             "the leader loses its lease, and another one becomes the leader",
             faults=(
@@ -418,7 +418,7 @@ def _order(considered: Considered) -> Iterator[Plan]:
     trigger = next(iter(_triggers(first)))[0]
     for resource in considered.watched:
         if resource != first.place.resource:
-            yield Plan(
+            yield RunPlan(
                 "order",
                 f"events of {resource.partition('.')[0]} come after all others: what the controller knows of them is old",
                 moves=({"when": trigger, "view": {"resource": resource}},),
@@ -430,7 +430,7 @@ def _order(considered: Considered) -> Iterator[Plan]:
 # -- drift ------------------------------------------------------------------------------------------------------------
 
 
-def _drift(considered: Considered) -> Iterator[Plan]:
+def _drift(considered: Considered) -> Iterator[RunPlan]:
     for change in considered.writes:
         if change.effect != "create" or _is_generated_name(change.object):
             continue
@@ -439,7 +439,7 @@ def _drift(considered: Considered) -> Iterator[Plan]:
             at["namespace"] = place.namespace
         if not _lives_through(considered, change):
             continue
-        yield Plan(
+        yield RunPlan(
             "drift",
             f"{_name(place)} is deleted behind the controller's back",
             steps=({"after": change.step, "steps": [{"delete": at}]},),
@@ -450,7 +450,7 @@ def _drift(considered: Considered) -> Iterator[Plan]:
             patch: Any = value
             for name in reversed(path):
                 patch = {name: patch}
-            yield Plan(
+            yield RunPlan(
                 "drift",
                 f"{'.'.join(path)} of {_name(place)} becomes {value!r} behind the controller's back",
                 steps=({"after": change.step, "steps": [{"patch": {**at, "merge": patch}}]},),
@@ -459,7 +459,7 @@ def _drift(considered: Considered) -> Iterator[Plan]:
             )
 
 
-def _lives_through(considered: Considered, created: Change) -> bool:
+def _lives_through(considered: Considered, created: RecordedChange) -> bool:
     """Whether an object is still there when the step that has made it is done."""
     return not any(
         change.place == created.place
@@ -498,7 +498,7 @@ def _other_text(value: Object, text: str) -> str:
 # -- workloads --------------------------------------------------------------------------------------------------------
 
 
-def _workload(considered: Considered) -> Iterator[Plan]:
+def _workload(considered: Considered) -> Iterator[RunPlan]:
     if not considered.has_nodes:
         return
     for change in considered.recording.changes:
@@ -506,7 +506,7 @@ def _workload(considered: Considered) -> Iterator[Plan]:
             continue
         pods = f"{change.place.name}-*"
         for failure in ("crash-loop", "never-ready"):
-            yield Plan(
+            yield RunPlan(
                 "workload",
                 f"the pods of {_name(change.place)} fail for a while: {failure}",
                 steps=(
@@ -520,7 +520,7 @@ def _workload(considered: Considered) -> Iterator[Plan]:
             )
 
 
-MAKERS: Final[Mapping[str, Callable[[Considered], Iterator[Plan]]]] = {
+MAKERS: Final[Mapping[str, Callable[[Considered], Iterator[RunPlan]]]] = {
     "crash": _crash,
     "stale": _stale,
     "unobserved": _unobserved,

@@ -38,7 +38,7 @@ class PlanError(ValueError):
     """A plan cannot be read. The message says where, and what is right."""
 
 
-class Plan(NamedTuple):
+class RunPlan(NamedTuple):
     """`about` are the shapes that it is about, for coverage; `worth` orders plans, the greatest first. Neither is in a file."""
 
     klass: str
@@ -64,14 +64,14 @@ class Plan(NamedTuple):
         return self.klass == "clean"
 
 
-CLEAN: Final = Plan("clean", "nothing happens but the workload")
+CLEAN: Final = RunPlan("clean", "nothing happens but the workload")
 
 
-def text_of(plan: Plan) -> str:
+def text_of(plan: RunPlan) -> str:
     return yaml.safe_dump(plan.value, sort_keys=False, width=120)
 
 
-def read(path: Path) -> Plan:
+def read(path: Path) -> RunPlan:
     """Raises PlanError."""
     try:
         value = yaml.safe_load(path.read_text("utf-8"))
@@ -85,7 +85,7 @@ def read(path: Path) -> Plan:
         raise PlanError(f"{path}: {error}") from None
 
 
-def parse(value: Json) -> Plan:
+def parse(value: Json) -> RunPlan:
     """Raises PlanError."""
     if not isinstance(value, dict):
         raise PlanError("a plan is an object with class, title, faults, moves")
@@ -105,7 +105,7 @@ def parse(value: Json) -> Plan:
         raise PlanError(f"faults: {error.message}") from None
     for n, move in enumerate(value.get("moves", [])):
         _check_move(move, f"moves[{n}]")
-    return Plan(
+    return RunPlan(
         str(klass),
         str(value.get("title") or klass),
         tuple(value.get("faults", ())),

@@ -25,7 +25,7 @@ FORMAT: Final = 1
 MAX_OUTPUT: Final = 64 * 1024  # bytes of what a program has said, the newest
 
 
-class Place(NamedTuple):
+class ObjectPlace(NamedTuple):
     """An object: `widgets.example.com`, its namespace ("" for none), its name."""
 
     resource: str
@@ -42,10 +42,10 @@ class Shown(NamedTuple):
     how: str
     revision: int
     event: str
-    place: Place
+    place: ObjectPlace
 
 
-class Change(NamedTuple):
+class RecordedChange(NamedTuple):
     """A write that the store has. `before` None: created; `after` None: deleted.
 
     `step`: the number of the step of the workload during which it happened; 0: before the first one.
@@ -54,7 +54,7 @@ class Change(NamedTuple):
     revision: int
     verb: str
     subresource: str
-    place: Place
+    place: ObjectPlace
     author: str
     before: Object | None
     after: Object | None
@@ -93,14 +93,14 @@ class StepResult(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Recording:
+class RunRecording:
     """`objects` are those at the end. `requests`: how many of the controller, by verb, resource and code.
 
     `broken`: invariants that did not hold, with where. `habits`: how often the controller had each bad habit.
     """
 
-    changes: Sequence[Change]
-    objects: Sequence[tuple[Place, Object]]
+    changes: Sequence[RecordedChange]
+    objects: Sequence[tuple[ObjectPlace, Object]]
     requests: Sequence[tuple[str, str, int, int]]
     lives: Sequence[Life]
     steps: Sequence[StepResult]
@@ -117,14 +117,14 @@ class Recording:
         return [step for step in self.steps if step.failure or step.never_idle]
 
 
-def number_of_steps(recording: Recording) -> int:
+def number_of_steps(recording: RunRecording) -> int:
     """How many steps of a workload it has, without its start and its end."""
     return max(len(recording.steps) - 2, 0)
 
 
-def at_step(recording: Recording, step: int) -> Recording:
+def at_step(recording: RunRecording, step: int) -> RunRecording:
     """The recording up to the moment when a step was done; 0: the start. Its objects are those of then."""
-    first: dict[Place, Object | None] = {}
+    first: dict[ObjectPlace, Object | None] = {}
     for change in recording.changes:
         first.setdefault(change.place, change.before)
     there = {place: value for place, value in recording.objects if place not in first}
@@ -141,7 +141,7 @@ def at_step(recording: Recording, step: int) -> Recording:
 # -- as bytes ---------------------------------------------------------------------------------------------------------
 
 
-def to_bytes(recording: Recording, plan: Object) -> bytes:
+def to_bytes(recording: RunRecording, plan: Object) -> bytes:
     """A file that `from_bytes` reads."""
     value = {"format": FORMAT, "plan": plan, "recording": recording}
     return gzip.compress(orjson.dumps(value, default=_plain), mtime=0)
@@ -153,7 +153,7 @@ def _plain(value: Any) -> Any:
     raise TypeError(type(value).__name__)
 
 
-def from_bytes(content: bytes) -> tuple[Object, Recording]:
+def from_bytes(content: bytes) -> tuple[Object, RunRecording]:
     """(The plan, the recording.) Raises ValueError for another file."""
     try:
         value = orjson.loads(gzip.decompress(content))
@@ -164,10 +164,10 @@ def from_bytes(content: bytes) -> tuple[Object, Recording]:
         raise ValueError(f"it is no recording of an exploration: {error}") from None
 
 
-def _recording(value: Object) -> Recording:
-    return Recording(
+def _recording(value: Object) -> RunRecording:
+    return RunRecording(
         [_change(item) for item in value["changes"]],
-        [(Place(*place), found) for place, found in value["objects"]],
+        [(ObjectPlace(*place), found) for place, found in value["objects"]],
         [tuple(item) for item in value["requests"]],
         [Life(*item) for item in value["lives"]],
         [StepResult(*item) for item in value["steps"]],
@@ -180,7 +180,7 @@ def _recording(value: Object) -> Recording:
     )
 
 
-def _change(item: Sequence[Any]) -> Change:
-    change = Change(*item)
-    why = tuple(Shown(how, revision, event, Place(*place)) for how, revision, event, place in change.why)
-    return change._replace(place=Place(*change.place), why=why)
+def _change(item: Sequence[Any]) -> RecordedChange:
+    change = RecordedChange(*item)
+    why = tuple(Shown(how, revision, event, ObjectPlace(*place)) for how, revision, event, place in change.why)
+    return change._replace(place=ObjectPlace(*change.place), why=why)

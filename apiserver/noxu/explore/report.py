@@ -5,7 +5,7 @@
                    the clean run went on with create of secrets a; this one did not
                    explore-1.yaml  explore-1.noxu
 
-All functions are pure: they make lines and values of an `Outcome`.
+All functions are pure: they make lines and values of an `Explored`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
-from noxu.explore.exploring import Confirmed, Judged, Outcome
-from noxu.explore.judging import Finding
-from noxu.explore.masks import Names, shape_of
+from noxu.explore.exploring import Confirmed, Explored, Judged
+from noxu.explore.judging import RunFinding
+from noxu.explore.masks import MaskedNames, shape_of
 from noxu.explore.plans import CLASSES
-from noxu.explore.recording import Change, Recording
+from noxu.explore.recording import RecordedChange, RunRecording
 from noxu.values import Object
 
 MAX_LOG: Final = 15  # lines of the controller's log
@@ -28,7 +28,7 @@ _WIDTH: Final = 11
 _INDENT: Final = " " * (_WIDTH + 4)
 
 
-def finding_lines(confirmed: Confirmed, files: Sequence[str] = (), clean: Recording | None = None) -> Iterator[str]:
+def finding_lines(confirmed: Confirmed, files: Sequence[str] = (), clean: RunRecording | None = None) -> Iterator[str]:
     """A finding with its evidence."""
     yield f"{confirmed.number:>2}  {confirmed.plan.klass:<{_WIDTH}}{confirmed.finding.sentence}"
     yield from (f"{_INDENT}{line}" for line in confirmed.finding.details)
@@ -42,7 +42,7 @@ def finding_lines(confirmed: Confirmed, files: Sequence[str] = (), clean: Record
         yield f"{_INDENT}{'  '.join(files)}"
 
 
-def unusable_lines(findings: Sequence[Finding], recording: Recording) -> Iterator[str]:
+def unusable_lines(findings: Sequence[RunFinding], recording: RunRecording) -> Iterator[str]:
     """Why nothing is explored: what is wrong in a clean run, and what the controller says."""
     for finding in findings:
         yield f"without any fault: {finding.sentence}"
@@ -55,7 +55,7 @@ def log_lines(output: str) -> list[str]:
     return output.splitlines()[-MAX_LOG:]
 
 
-def divergence(clean: Recording, recording: Recording) -> str:
+def divergence(clean: RunRecording, recording: RunRecording) -> str:
     """Where the controller first writes something else than in a clean run; "" if it never does."""
     expected, found = (_written(each) for each in (clean, recording))
     for n, (one, two) in enumerate(zip(expected, found, strict=False)):
@@ -68,12 +68,12 @@ def divergence(clean: Recording, recording: Recording) -> str:
     return ""
 
 
-def _written(recording: Recording) -> list[str]:
-    names = Names(recording)
+def _written(recording: RunRecording) -> list[str]:
+    names = MaskedNames(recording)
     return [_write(change, names) for change in recording.changes if change.is_of_controller]
 
 
-def _write(change: Change, names: Names) -> str:
+def _write(change: RecordedChange, names: MaskedNames) -> str:
     of = f" of {change.subresource}" if change.subresource else ""
     return f"{change.verb or change.effect}{of} of {shape_of(change.place, change.object, names)}"
 
@@ -81,7 +81,7 @@ def _write(change: Change, names: Names) -> str:
 # -- summary ----------------------------------------------------------------------------------------------------------
 
 
-def summary_lines(outcome: Outcome) -> Iterator[str]:
+def summary_lines(outcome: Explored) -> Iterator[str]:
     """How much was explored, and what was found."""
     plans = Counter(judged.plan.klass for judged in outcome.judged if not judged.failed)
     effects = Counter(judged.plan.klass for judged in outcome.judged if judged.had_effect)
@@ -104,7 +104,7 @@ def summary_lines(outcome: Outcome) -> Iterator[str]:
     yield f"{_count(len(outcome.findings), 'finding')} in {_count(len(outcome.judged), 'run')}, {outcome.seconds:.0f} s"
 
 
-def coverage_lines(outcome: Outcome) -> Iterator[str]:
+def coverage_lines(outcome: Explored) -> Iterator[str]:
     """Which writes of the clean run were crashed at or lost, and which objects were seen late."""
     if outcome.learnt is None:
         return
@@ -133,7 +133,7 @@ def _count(number: int, one: str, many: str = "") -> str:
     return f"{number} {one if number == 1 else many or f'{one}s'}"
 
 
-def mask_lines(outcome: Outcome) -> Iterator[str]:
+def mask_lines(outcome: Explored) -> Iterator[str]:
     """What is not compared, because it differs among clean runs."""
     if outcome.learnt is None:
         return
@@ -146,7 +146,7 @@ def mask_lines(outcome: Outcome) -> Iterator[str]:
 # -- for machines -----------------------------------------------------------------------------------------------------
 
 
-def as_value(outcome: Outcome, files: dict[int, Sequence[str]]) -> Object:
+def as_value(outcome: Explored, files: dict[int, Sequence[str]]) -> Object:
     """JSON of all of it."""
     return {
         "findings": [_finding(each, files.get(each.number, ())) for each in outcome.findings],
@@ -184,7 +184,7 @@ def _plan(judged: Judged) -> Object:
     }
 
 
-def as_junit(outcome: Outcome) -> str:
+def as_junit(outcome: Explored) -> str:
     """JUnit's XML: a test case for each plan."""
     failing = {id(confirmed.plan): confirmed for confirmed in outcome.findings}
     by_title = {confirmed.plan.title: confirmed for confirmed in failing.values()}

@@ -23,8 +23,8 @@ from typing import Any, Final, NamedTuple
 from noxu.api.errors import ApiError
 from noxu.explore import steps
 from noxu.explore.moves import Moves
-from noxu.explore.plans import Plan
-from noxu.explore.recording import CONTROLLER, MAX_OUTPUT, Life, Recording, StepResult
+from noxu.explore.plans import RunPlan
+from noxu.explore.recording import CONTROLLER, MAX_OUTPUT, Life, RunRecording, StepResult
 from noxu.explore.server import ExploredServer
 from noxu.explore.settings import ControllerCommand, Exploration
 from noxu.testing.errors import WaitTimeout
@@ -40,7 +40,7 @@ MAX_LOG: Final = 8 * 1024 * 1024  # bytes of output, from which on the older one
 KILLED: Final = 128 + signal.SIGKILL
 
 
-class Known(NamedTuple):
+class KnownTimes(NamedTuple):
     """What the clean runs have shown. `watches`: how many each program opens when it starts. `seconds`: the longest time of a step."""
 
     watches: tuple[int, ...] = ()
@@ -52,7 +52,7 @@ class Known(NamedTuple):
         return max(IDLE_WITHIN, SLOWER * self.seconds)
 
 
-class Failed(Exception):
+class RunFailed(Exception):
     """A run cannot begin or go on. The message says why."""
 
 
@@ -65,11 +65,11 @@ class _Programs:
     log: Path
     kills: int = 0
     """How often a plan has killed one."""
-    known: Known = field(default_factory=Known)
+    known: KnownTimes = field(default_factory=KnownTimes)
 
 
-def run(exploration: Exploration, plan: Plan, known: Known = Known()) -> Recording:  # noqa: B008 - immutable
-    """Raises Failed, StartError, LoadError, NotRunnable."""
+def run(exploration: Exploration, plan: RunPlan, known: KnownTimes = KnownTimes()) -> RunRecording:  # noqa: B008 - immutable
+    """Raises RunFailed, StartError, LoadError, NotRunnable."""
     directory = Path(tempfile.mkdtemp(prefix="noxu-explore-"))
     try:
         return _run(exploration, plan, known, directory)
@@ -77,7 +77,7 @@ def run(exploration: Exploration, plan: Plan, known: Known = Known()) -> Recordi
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def _run(exploration: Exploration, plan: Plan, known: Known, directory: Path) -> Recording:
+def _run(exploration: Exploration, plan: RunPlan, known: KnownTimes, directory: Path) -> RunRecording:
     began = time.monotonic()
     options: dict[str, Any] = {} if exploration.nodes is None else {"nodes": exploration.nodes}
     with (
@@ -111,12 +111,12 @@ def _run(exploration: Exploration, plan: Plan, known: Known, directory: Path) ->
         lives = _lives(programs, fired)
     output = _tail(programs.log)
     seconds = time.monotonic() - began
-    return Recording(
+    return RunRecording(
         changes, objects, requests, lives, results, output, seconds, [*fired, *moves.made], watches=watched
     )
 
 
-def _workload(exploration: Exploration, extra: dict[int, Object]) -> Iterator[steps.Step]:
+def _workload(exploration: Exploration, extra: dict[int, Object]) -> Iterator[steps.WorkloadStep]:
     for number, step in enumerate(exploration.workload, 1):
         yield step
         if number in extra:
@@ -126,8 +126,10 @@ def _workload(exploration: Exploration, extra: dict[int, Object]) -> Iterator[st
 # -- programs ---------------------------------------------------------------------------------------------------------
 
 
-def _programs(server: ExploredServer, exploration: Exploration, plan: Plan, directory: Path, known: Known) -> _Programs:
-    """The programs, which do not run yet. Raises Failed."""
+def _programs(
+    server: ExploredServer, exploration: Exploration, plan: RunPlan, directory: Path, known: KnownTimes
+) -> _Programs:
+    """The programs, which do not run yet. Raises RunFailed."""
     programs = _Programs([], [], directory / "output", known=known)
     home = directory / "home"
     home.mkdir()
@@ -172,11 +174,11 @@ def _start(server: ExploredServer, programs: _Programs, exploration: Exploration
         _bound_log(programs.log)
         if all(program.statuses for program in programs.started):
             statuses = ", ".join(str(program.statuses[0]) for program in programs.started)
-            raise Failed(
+            raise RunFailed(
                 f"the controller ended with status {statuses} before it asked for anything:\n{_tail(programs.log)}"
             )
         if time.monotonic() > until:
-            raise Failed(
+            raise RunFailed(
                 f"the controller has not asked for anything within {exploration.start_within:g} s: does it use "
                 f"$KUBECONFIG?\n{_tail(programs.log)}"
             )
@@ -196,7 +198,12 @@ def watches(server: ExploredServer, users: list[str], since: float = 0.0) -> tup
 
 
 def _step(
-    server: ExploredServer, programs: _Programs, step: steps.Step, exploration: Exploration, number: int, moves: Moves
+    server: ExploredServer,
+    programs: _Programs,
+    step: steps.WorkloadStep,
+    exploration: Exploration,
+    number: int,
+    moves: Moves,
 ) -> StepResult:
     """A view lasts until the workload waits for something: the controller cannot reach what it does not see."""
     began = time.monotonic()

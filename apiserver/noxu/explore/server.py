@@ -10,7 +10,7 @@ from noxu.control.fault_triggers import WRITER
 from noxu.control.recorded_writes import RecordedWrite
 from noxu.control.write_log import Searching, decoded, described, events_between, why
 from noxu.explore.moves import Moves
-from noxu.explore.recording import CONTROLLER, FAULT, WORKLOAD, Change, Place, Shown
+from noxu.explore.recording import CONTROLLER, FAULT, WORKLOAD, ObjectPlace, RecordedChange, Shown
 from noxu.registry.authors import UNKNOWN
 from noxu.testing.handle import Noxu
 from noxu.values import Object
@@ -47,18 +47,18 @@ class ExploredServer(Noxu):
 
         return self._call(end())
 
-    def changes(self, after: Revision, steps: Sequence[Revision]) -> list[Change]:
+    def changes(self, after: Revision, steps: Sequence[Revision]) -> list[RecordedChange]:
         """The writes after a revision, in order. `steps` are the revisions at which the steps of the workload began."""
         return self._call(self._changes(after, steps))
 
-    async def _changes(self, after: Revision, steps: Sequence[Revision]) -> list[Change]:
-        server, changes = self._server, list[Change]()
+    async def _changes(self, after: Revision, steps: Sequence[Revision]) -> list[RecordedChange]:
+        server, changes = self._server, list[RecordedChange]()
         store, history = server.plane.store, server.history
         assert history is not None  # an explored server keeps one
         searching = Searching()
         async for event in events_between(store, EVERYTHING, after, store.revision):
             named = described(event.key)
-            place = Place(named["resource"], named["namespace"], named["name"])
+            place = ObjectPlace(named["resource"], named["namespace"], named["name"])
             if place.resource in SKIPPED:
                 continue
             write = await history.of(event.revision)
@@ -69,16 +69,16 @@ class ExploredServer(Noxu):
             changes.append(_change(event, place, write, author, shown, bisect_right(steps, event.revision - 1)))
         return changes
 
-    def stored(self) -> list[tuple[Place, Object]]:
+    def stored(self) -> list[tuple[ObjectPlace, Object]]:
         """All objects that are recorded, in the order of their keys."""
         return self._call(self._stored())
 
-    async def _stored(self) -> list[tuple[Place, Object]]:
-        plane, found = self._server.plane, list[tuple[Place, Object]]()
+    async def _stored(self) -> list[tuple[ObjectPlace, Object]]:
+        plane, found = self._server.plane, list[tuple[ObjectPlace, Object]]()
         page = await plane.store.list(EVERYTHING)
         for item in page.items:
             named = described(item.key)
-            place = Place(named["resource"], named["namespace"], named["name"])
+            place = ObjectPlace(named["resource"], named["namespace"], named["name"])
             if place.resource not in SKIPPED:
                 found.append((place, decoded(item.value)))
         return found
@@ -94,14 +94,16 @@ def _author(write: RecordedWrite | None) -> str:
 
 
 def _shown(cause: Object) -> Shown:
-    place = Place(cause.get("resource", ""), cause.get("namespace", ""), cause.get("name", ""))
+    place = ObjectPlace(cause.get("resource", ""), cause.get("namespace", ""), cause.get("name", ""))
     return Shown(cause["how"], cause.get("revision", 0), cause.get("event", ""), place)
 
 
 def _change(
-    event: Event, place: Place, write: RecordedWrite | None, author: str, shown: tuple[Shown, ...], step: int
-) -> Change:
+    event: Event, place: ObjectPlace, write: RecordedWrite | None, author: str, shown: tuple[Shown, ...], step: int
+) -> RecordedChange:
     recorded = UNKNOWN if write is None else write.author
     before = None if event.previous is None or not event.previous.value else decoded(event.previous.value)
     after = decoded(event.value) if event.value else None
-    return Change(event.revision, recorded.verb, recorded.subresource, place, author, before, after, shown, step)
+    return RecordedChange(
+        event.revision, recorded.verb, recorded.subresource, place, author, before, after, shown, step
+    )

@@ -28,7 +28,7 @@ import yaml
 
 from noxu.control.arguments import duration
 from noxu.explore import steps
-from noxu.explore.steps import Step
+from noxu.explore.steps import WorkloadStep
 from noxu.features import meant
 from noxu.values import Json, Object
 
@@ -65,7 +65,7 @@ class Exploration:
     """`budget` and `quiet` are in seconds. `classes`: those of plans to run; (): all."""
 
     controllers: tuple[ControllerCommand, ...]
-    workload: tuple[Step, ...]
+    workload: tuple[WorkloadStep, ...]
     manifests: tuple[Path, ...] = ()
     nodes: int | None = None
     invariants: tuple[Invariant, ...] = ()

@@ -30,7 +30,7 @@ class StepError(ValueError):
     """A workload cannot be read. The message says where, and what is right."""
 
 
-class Step(NamedTuple):
+class WorkloadStep(NamedTuple):
     """`kind` is a key of STEPS. `wanted` is what was read of it, `source` what it was written as."""
 
     kind: str
@@ -45,21 +45,21 @@ class Step(NamedTuple):
         return f"{self.kind} {what}"
 
 
-def parse(values: Json, directory: Path, place: str = "workload") -> list[Step]:
+def parse(values: Json, directory: Path, place: str = "workload") -> list[WorkloadStep]:
     """The steps of a list; paths are relative to `directory`. Raises StepError."""
     if not isinstance(values, list) or not values:
         raise StepError(f"{place} is a list of steps, such as [{{apply: sample.yaml}}]")
     return [_step(value, directory, f"{place}[{n}]") for n, value in enumerate(values)]
 
 
-def _step(value: Json, directory: Path, place: str) -> Step:
+def _step(value: Json, directory: Path, place: str) -> WorkloadStep:
     if not isinstance(value, dict) or len(value) != 1:
         raise StepError(f"{place}: a step is one of {', '.join(STEPS)}, such as {{apply: sample.yaml}}")
     [(kind, given)] = value.items()
     if kind not in STEPS:
         raise StepError(f"{place}: there is no step {kind!r}{meant(str(kind), STEPS)}: steps are {', '.join(STEPS)}")
     try:
-        return Step(kind, STEPS[kind].read(given, directory), value)
+        return WorkloadStep(kind, STEPS[kind].read(given, directory), value)
     except ValueError as error:
         raise StepError(f"{place}.{kind}: {error}") from None
 
@@ -191,6 +191,6 @@ STEPS: Final[Mapping[str, StepKind]] = {
 }
 
 
-def run(step: Step, noxu: Noxu) -> None:
+def run(step: WorkloadStep, noxu: Noxu) -> None:
     """Raises ApiError, WaitTimeout, LookupError."""
     STEPS[step.kind].run(noxu, step.wanted)

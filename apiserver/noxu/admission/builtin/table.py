@@ -78,8 +78,6 @@ class Consulted:
                     self._listed.setdefault(collection, []).append(listed)
         self.collections = frozenset(self._listed)
         """The collections for which there are plug-ins."""
-        self.of_status = self.collections & OF_STATUS
-        """Those of them for whose /status there are."""
         self._rules: dict[str, tuple[tuple[str, PluginRules], ...]] = {}
 
     def rules(self, collection: str) -> tuple[tuple[str, PluginRules], ...]:
