@@ -22,11 +22,11 @@ from typing import Any, Final
 
 from noxu.commands import calls, progress
 from noxu.config import StartError
-from noxu.explore import exploring, plans, recording, report, settings, steps
-from noxu.explore.exploring import Confirmed, Explored, Judged, Learnt, UnusableController
-from noxu.explore.plans import PlanError, RunPlan
-from noxu.explore.runs import RunFailed
-from noxu.explore.settings import Exploration, SettingsError
+from noxu.exploration import exploring, plans, recording, report, settings, steps
+from noxu.exploration.exploring import Confirmed, Explored, Judged, Learnt, UnusableController
+from noxu.exploration.plans import PlanError, RunPlan
+from noxu.exploration.runs import RunFailed
+from noxu.exploration.settings import Exploration, SettingsError
 from noxu.manifests.documents import LoadError
 from noxu.process.supervision import NotRunnable, check_command
 

@@ -28,8 +28,8 @@ from typing import Any, Final
 import yaml
 
 from noxu.control.arguments import duration
-from noxu.explore import steps
-from noxu.explore.steps import WorkloadStep
+from noxu.exploration import steps
+from noxu.exploration.steps import WorkloadStep
 from noxu.features import meant
 from noxu.values import Json, Object
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from tests.explore.taught.kit import Controller, Name, owner
+from tests.exploration.taught.kit import Controller, Name, owner
 
 BUG = "--bug" in sys.argv
 
