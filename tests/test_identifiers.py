@@ -1,4 +1,4 @@
-"""Random identifiers are UUIDs, different in each thread and in each process."""
+"""Random identifiers are UUIDs, different in each thread and in each process; a hash is that of its data."""
 
 from __future__ import annotations
 
@@ -54,3 +54,9 @@ print(new_uuid(), flush=True)
 def test_a_copy_of_the_process_makes_its_own_uuids() -> None:
     printed = subprocess.run([sys.executable, "-c", COPIED], check=True, capture_output=True, text=True).stdout.split()
     assert len(set(printed)) == 2
+
+
+@pytest.mark.parametrize(("data", "decimal"), [(b"", "2166136261"), (b"a", "84696446"), (b"foobar", "837857890")])
+def test_a_hash_is_fnv_1_in_the_alphabet_of_suffixes(data: bytes, decimal: str) -> None:
+    alphabet = "bcdfghjklmnpqrstvwxz2456789"
+    assert identifiers.hashed(data) == "".join(alphabet[ord(digit) % 27] for digit in decimal)

@@ -134,6 +134,10 @@ class ControlPlane:
         self.conversions.in_process.update(before.conversions.in_process)
         if self.commands is not None and before.commands is not None:
             self.commands.inherit(before.commands)
+        earlier = {controller.name: controller for controller in before.all_controllers}
+        for controller in self.all_controllers:
+            if controller.name in earlier:
+                controller.inherit(earlier[controller.name])
 
     def convert_in_process(self, definition: str, convert: InProcess | None) -> None:
         """Convert the objects of a definition with a function instead of its `spec.conversion` (None: no longer)."""

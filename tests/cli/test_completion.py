@@ -58,7 +58,7 @@ def test_the_script_of(run: Callable[..., Any], shell: str) -> None:
 
 
 IN_BASH: list[tuple[str, list[str], list[str]]] = [
-    ("a command", ["noxu", "expl"], ["explain-write"]),
+    ("a command", ["noxu", "expla"], ["explain-write"]),
     ("an option", ["noxu", "serve", "--mem"], ["--memory"]),
     ("a value", ["noxu", "serve", "--log", "=", "t"], ["text"]),
     ("a file", ["noxu", "check", ""], []),

@@ -184,6 +184,7 @@ PARAMETERS: dict[str, Checked | Free] = {
     "Noxu.program(command)": Checked(lambda noxu: noxu.program(["nothing-of-that-name"]).__enter__(), "there is no command nothing-of-that-name in the PATH", NotRunnable),
     "Noxu.program(log)": Free("a file that is made"),
     "Noxu.program(environment)": Free("variables may have any names"),
+    "Noxu.program(directory)": Free("a directory, which the system refuses if it is not there"),
     "Denied(message)": OWN,
     "Denied(reason)": Free("a webhook may refuse for any reason"),
     "ApiError(message)": Free("the server makes it"),

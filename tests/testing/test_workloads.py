@@ -162,3 +162,12 @@ def test_a_server_without_nodes_says_so() -> None:
 async def test_in_a_coroutine_they_are_awaited(noxu: Noxu) -> None:
     assert (await noxu.pods.ready("none"))["concerned"] == []
     assert len(await noxu.nodes.list()) == 2
+
+
+def test_rules_hold_after_a_restart() -> None:
+    noxu = Noxu(nodes=1)
+    with noxu:
+        noxu.pods.fail("late", "never-ready")
+    with noxu:
+        run(noxu, "late")
+        assert state(noxu, "late") == "Running running Ready=False"

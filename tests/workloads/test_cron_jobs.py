@@ -216,6 +216,12 @@ def test_a_schedule_that_has_changed_begins_with_its_next_time() -> None:
     assert play.done() == []
 
 
+def test_a_schedule_that_has_changed_does_not_hide_that_a_job_has_ended() -> None:
+    play = play_at(AFTER, cron_job(schedule="*/7 * * * *", status=RUNS), job("old", "Complete"))
+    play.run(partial(cron_job_steps, is_rescheduled=True), KEY)
+    assert play.done() == [*SAW, "update cronjobs/status x"]
+
+
 def refusing(kind: type, error: ApiError) -> Any:
     def refuse(write: Write) -> ApiError | None:
         return error if isinstance(write, kind) else None

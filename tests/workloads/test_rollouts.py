@@ -132,7 +132,7 @@ def test_recreate_begins_when_the_old_pods_are_gone(server: Noxu, kubectl: Kubec
 
 
 def test_pods_become_available_when_time_passes(server: Noxu) -> None:
-    web = deployment("slow", minReadySeconds=60)
+    web = deployment("later", minReadySeconds=60)
     server.apply(web)
     server.wait(web, "self.status.readyReplicas == 3")
     server.idle()
@@ -142,30 +142,30 @@ def test_pods_become_available_when_time_passes(server: Noxu) -> None:
     assert server.get(web)["status"]["availableReplicas"] == 3
     server.patch(web, {"spec": {"template": {"spec": {"hostname": "other"}}}})
     server.idle()
-    assert sizes(server, "slow") == [3, 1]
+    assert sizes(server, "later") == [3, 1]
     server.clock.advance("60s")
     server.idle()
-    assert sizes(server, "slow") == [2, 2]
+    assert sizes(server, "later") == [2, 2]
 
 
 # -- what hangs -------------------------------------------------------------------------------------------------------
 
 
 def test_an_update_that_hangs_exceeds_its_deadline_and_is_undone(server: Noxu, kubectl: Kubectl) -> None:
-    web = rolled_out(server, deployment("stuck", progressDeadlineSeconds=30))
-    kubectl(f"patch deploy stuck -p {json.dumps(BROKEN, separators=(',', ':'))}")
+    web = rolled_out(server, deployment("hangs", progressDeadlineSeconds=30))
+    kubectl(f"patch deploy hangs -p {json.dumps(BROKEN, separators=(',', ':'))}")
     server.idle()
-    assert (sizes(server, "stuck"), progress(server, "stuck")) == ([3, 1], "ReplicaSetUpdated")
+    assert (sizes(server, "hangs"), progress(server, "hangs")) == ([3, 1], "ReplicaSetUpdated")
     server.clock.advance("30s")
     server.idle()
-    assert progress(server, "stuck") == "ProgressDeadlineExceeded"
-    failed = kubectl("rollout status deploy/stuck", fails=True)
-    assert failed.splitlines()[-1] == 'error: deployment "stuck" exceeded its progress deadline'
+    assert progress(server, "hangs") == "ProgressDeadlineExceeded"
+    failed = kubectl("rollout status deploy/hangs", fails=True)
+    assert failed.splitlines()[-1] == 'error: deployment "hangs" exceeded its progress deadline'
     assert server.get(web)["status"]["availableReplicas"] == 3
-    kubectl("rollout undo deploy/stuck")
-    kubectl("rollout status deploy/stuck")
+    kubectl("rollout undo deploy/hangs")
+    kubectl("rollout status deploy/hangs")
     server.idle()
-    assert (sizes(server, "stuck"), progress(server, "stuck")) == ([0, 3], "NewReplicaSetAvailable")
+    assert (sizes(server, "hangs"), progress(server, "hangs")) == ([0, 3], "NewReplicaSetAvailable")
 
 
 def test_an_update_of_an_update_that_hangs(server: Noxu, kubectl: Kubectl) -> None:
@@ -256,16 +256,16 @@ def test_old_revisions_go(server: Noxu) -> None:
 
 
 def test_what_an_orphaned_deployment_leaves_is_adopted(server: Noxu, kubectl: Kubectl) -> None:
-    rolled_out(server, deployment("kept"))
-    before = {one["metadata"]["uid"] for kind in ("replicasets", "pods") for one in server.list(kind, labels={"app": "kept"})}  # fmt: skip
-    kubectl("delete deploy kept --cascade=orphan")
+    rolled_out(server, deployment("left"))
+    before = {one["metadata"]["uid"] for kind in ("replicasets", "pods") for one in server.list(kind, labels={"app": "left"})}  # fmt: skip
+    kubectl("delete deploy left --cascade=orphan")
     server.idle()
-    rolled_out(server, deployment("kept"))
-    after = {one["metadata"]["uid"] for kind in ("replicasets", "pods") for one in server.list(kind, labels={"app": "kept"})}  # fmt: skip
+    rolled_out(server, deployment("left"))
+    after = {one["metadata"]["uid"] for kind in ("replicasets", "pods") for one in server.list(kind, labels={"app": "left"})}  # fmt: skip
     assert after == before
-    kubectl("delete deploy kept")
-    server.wait("pods", count=0, labels={"app": "kept"})
-    assert not server.list("replicasets", labels={"app": "kept"})
+    kubectl("delete deploy left")
+    server.wait("pods", count=0, labels={"app": "left"})
+    assert not server.list("replicasets", labels={"app": "left"})
 
 
 def test_a_pod_that_is_taken_out_or_deleted_is_replaced(server: Noxu, kubectl: Kubectl) -> None:
@@ -289,6 +289,28 @@ def test_a_node_that_is_drained_loses_its_pods_to_others(server: Noxu, kubectl: 
     nodes = {pod["spec"]["nodeName"] for pod in server.list("pods", labels={"app": "drain"})}
     kubectl("uncordon node-1")
     assert nodes == {"node-2", "node-3"}
+
+
+def test_the_pods_of_a_lost_node_come_up_on_others(server: Noxu) -> None:
+    web = rolled_out(server, deployment("lost", 6))
+    lost = sum(pod["spec"]["nodeName"] == "node-2" for pod in server.list("pods", labels={"app": "lost"}))
+    assert lost > 0
+    try:
+        server.nodes.lose("node-2")
+        server.clock.advance("1m")  # its lease has expired
+        server.idle()
+        after_a_minute = server.get(web)["status"]
+        server.clock.advance("6m")  # what its pods tolerate has passed
+        server.idle()
+        after_seven = server.get(web)["status"]
+    finally:
+        server.nodes.restore("node-2")
+        server.clock.advance("1m")
+        server.wait("nodes", "node-2", "!has(self.spec.taints)")
+    server.idle()
+    assert after_a_minute["unavailableReplicas"] == lost
+    assert (after_seven["availableReplicas"], after_seven["terminatingReplicas"]) == (6, lost)
+    assert server.get(web)["status"]["terminatingReplicas"] == 0
 
 
 def test_a_replication_controller_scales(server: Noxu, kubectl: Kubectl) -> None:

@@ -18,7 +18,7 @@ from importlib import import_module
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from noxu.admission.builtin.table import consulted
+from noxu.admission.builtin.table import OF_STATUS, consulted
 from noxu.admission.metrics import STEP_BUCKETS, AdmissionMetrics, Step
 from noxu.api import errors
 from noxu.api.errors import ApiError, Qualified
@@ -201,8 +201,7 @@ class Chain:
     def mutate(self, draft: Draft) -> Awaitable[None] | None:
         """Change the object and set `draft.mutated`. Raises ApiError to refuse. None if nothing is configured."""
         began = perf_counter()
-        is_looked_at = self._consulted.looks_at(draft.resource.collection, draft.request.subresource)
-        if not is_looked_at and self.is_idle(draft.environment.reader):
+        if not self._has_plugins(draft) and self.is_idle(draft.environment.reader):
             lifecycle = self._lifecycle
             if lifecycle is None or lifecycle.passes(draft):
                 series = self._counted.get(("admit", draft.operation)) or self._series("admit", draft.operation)
@@ -252,9 +251,13 @@ class Chain:
 
     def _consults(self, draft: Draft) -> bool:
         """Whether plug-ins about the kind check this write."""
-        if draft.operation not in ("CREATE", "UPDATE"):
-            return False
-        return self._consulted.looks_at(draft.resource.collection, draft.request.subresource)
+        return draft.operation in ("CREATE", "UPDATE") and self._has_plugins(draft)
+
+    def _has_plugins(self, draft: Draft) -> bool:
+        """Whether there are plug-ins about the kind for writes to it, or to this subresource."""
+        collection = draft.resource.collection
+        is_of_all = draft.request.subresource != "status" or collection in OF_STATUS
+        return is_of_all and collection in self._consulted.collections
 
     async def _admit(self, plugins: Sequence[Mutating], request: Attributes) -> None:
         for plugin in plugins:
@@ -276,11 +279,7 @@ class Chain:
     def validate(self, draft: Draft) -> Awaitable[None] | None:
         """Raises ApiError to refuse. None: nothing is configured."""
         began, resource = perf_counter(), draft.resource
-        is_checked = (
-            self._checks_owners
-            or resource.group == ADMISSION_GROUP
-            or self._consulted.looks_at(resource.collection, draft.request.subresource)
-        )
+        is_checked = self._checks_owners or resource.group == ADMISSION_GROUP or self._has_plugins(draft)
         if not is_checked and self.is_idle(draft.environment.reader):
             series = self._counted.get(("validate", draft.operation)) or self._series("validate", draft.operation)
             seconds = perf_counter() - began

@@ -19,6 +19,7 @@ from noxu.expressions import expression
 COMMANDS: Final = {
     "serve": "run the server",
     "run": "run a command with a server of its own",
+    "explore": "find what breaks a controller",
     "envtest": "write the programs that envtest starts",
     "validate": "validate objects without a server",
     "explain-write": "show what each stage of a write does to objects",
@@ -52,6 +53,7 @@ _MODULES: Final = {
     **dict.fromkeys(("validate", "explain-write", "lint", "skeleton"), "checks"),
     **dict.fromkeys(("migrate", "check", "copy", "snapshot", "export"), "stored"),
     **dict.fromkeys(("restore", "tenant", "user", "clock", "fault", "log", "idle"), "control"),
+    "explore": "explore",
     **dict.fromkeys(("report", "rbac"), "manners"),
     **dict.fromkeys(("diff", "blame", "bisect"), "past"),
     **dict.fromkeys(("envtest", "completion", "version", "help"), "commands"),
@@ -62,7 +64,7 @@ _MODULES: Final = {
 WITH_MOMENTS: Final = ("diff", "blame", "bisect")
 """Commands to which -5m is a moment of the past, and no option."""
 AGO: Final = expression(r"-[0-9.]+[a-zµ][0-9.a-zµ]*")
-RUNS_A_COMMAND: Final = frozenset({"run", "fault"})
+RUNS_A_COMMAND: Final = frozenset({"run", "fault", "explore"})
 """Commands that have another one behind `--`, whose words are not theirs."""
 
 
@@ -105,6 +107,11 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
         ("noxu run config/crd -- pytest", "with the CRDs of a project"),
         ("noxu run --tls --authorization-mode RBAC -- go test ./...", "with the options of noxu serve"),
         ("noxu run config/crd -- sh", "a shell in which kubectl has a server of its own"),
+    ),
+    "explore": (
+        ("noxu explore explore.yaml -- ./bin/manager", "what to explore stands in the file"),
+        ("noxu explore -f config/crd --apply sample.yaml --delete -- ./bin/manager", "the same without a file"),
+        ("noxu explore explore.yaml --plan explore-1.yaml -- ./bin/manager", "run the plan of a finding again"),
     ),
     "envtest": (
         ("eval $(noxu envtest env) && go test ./...", "run a suite with Noxu"),

@@ -20,7 +20,7 @@ from noxu.config import StartError
 from noxu.containment import Contained
 from noxu.control.arguments import INTEGER, OBJECTS, Argument
 from noxu.control.calls import ControlCall, ControlRoute, Created
-from noxu.control.fault_triggers import TriggerWatcher, mutate
+from noxu.control.fault_triggers import WRITER, TriggerWatcher, mutate
 from noxu.control.faults import plans, rules
 from noxu.control.faults.armed import Armed, Asked, chance
 from noxu.control.faults.rules import Rule
@@ -30,9 +30,10 @@ from noxu.control.running import Control
 from noxu.control.workloads import NO_NODES, Workloads, is_like
 from noxu.features import meant
 from noxu.registry import kind_names
+from noxu.registry.authors import Author, writing_as
 from noxu.registry.resource import Resource
 from noxu.values import Json, Object
-from noxu_storage.types import Key
+from noxu_storage.types import Key, Revision
 
 PATH: Final = "/_noxu/faults"
 DEFAULT_LIMIT: Final = 500
@@ -56,11 +57,11 @@ class Faults:
         self._failed_pods: set[tuple[str, str]] = set()
         control.closing.push_async_callback(self._stop)
 
-    def add(self, values: Sequence[Json]) -> list[Rule]:
-        """Add rules. Raises ApiError."""
+    def add(self, values: Sequence[Json], revision: Revision = 0) -> list[Rule]:
+        """Add rules; `revision` is what views among them show, 0: the newest one. Raises ApiError."""
         added = self._parsed(values, [rule.name for rule in self.armed.rules])
         server = self._control.server
-        self.armed.add(added, server.clock.now(), server.plane.cache.revision)
+        self.armed.add(added, server.clock.now(), revision or server.plane.cache.revision)
         self._switch()
         return added
 
@@ -193,7 +194,7 @@ class Faults:
         if rule.effect.kind == "process" and rule.scope == "act":
             self._strike(rule, resource, key)
         if rule.effect.kind == "mutate":
-            with Contained(f"the fault {rule.name}"):
+            with Contained(f"the fault {rule.name}"), writing_as(Author(verb="patch", user=WRITER.name)):
                 self.armed.note(
                     rule, await mutate(server.plane, rule.effect.parameters, resource, key), server.clock.now()
                 )

@@ -175,6 +175,9 @@ class Reconciler(ABC, Generic[K]):
         """What it creates in a new store, as far as that is known before it starts. See default_objects.py."""
         return ()
 
+    def inherit(self, before: Self) -> None:
+        """Have what persons have asked of the one before, which ran until a restart of the server."""
+
     # -- start and stop
 
     async def start(self) -> None:

@@ -38,14 +38,14 @@ class ClientActivity(RequestFilter):
         self._now = now
         self._under_way: dict[Exchange, None] = {}
         self._last: dict[str, float] = {"": now}  # by plural; "" is every other request
-        watching = {watch.request.connection for watch in app.watches.open}
         connections = [peer for peer in app.connections if isinstance(peer, Connection)]
         asking = {connection for connection in connections if not connection.is_idle}
-        self._before = {peer for peer in asking if not peer.target.startswith(_CONTROL)} - watching
+        self._before = {peer for peer in asking if not peer.target.startswith(_CONTROL)}
         """Connections with a request that has not passed this filter."""
 
     def enter(self, exchange: Exchange) -> None:
         info = exchange.info
+        self._before.discard(exchange.request.connection)  # from here on its exchange counts, which may be a watch
         if exchange.path.startswith(_CONTROL):
             return
         self._touch(exchange)
@@ -67,7 +67,11 @@ class ClientActivity(RequestFilter):
         return max(time for plural, time in self._last.items() if plural not in ignored)
 
     def under_way(self, ignored: Collection[str]) -> list[str]:
-        self._before = {connection for connection in self._before if not connection.is_idle}
+        if self._before:
+            # of a connection that is closed nothing is under way, and what is a watch by now is open as long as it likes
+            watching = {watch.request.connection for watch in self._app.watches.open}
+            there = {peer for peer in self._before if peer in self._app.connections and not peer.is_idle}
+            self._before = there - watching
         requests = [str(exchange) for exchange in self._under_way if exchange.info.resource not in ignored]
         earlier = [f"{connection.target} for {connection.peername}" for connection in self._before]
         watches = [

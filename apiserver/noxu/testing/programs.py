@@ -15,6 +15,7 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -45,8 +46,16 @@ class TestedProgram:
 
     __test__ = False  # pytest would take the class for one of tests
 
-    def __init__(self, runner: Runner, words: Sequence[str], environment: Mapping[str, str], run: ProgramRun) -> None:
+    def __init__(
+        self,
+        runner: Runner,
+        words: Sequence[str],
+        environment: Mapping[str, str],
+        run: ProgramRun,
+        directory: str | os.PathLike[str] | None = None,
+    ) -> None:
         self._runner, self._words, self._environment, self._run = runner, words, environment, run
+        self._directory = directory
         self._process = Supervised(leads_group=True)
         self._lock = threading.Lock()
         self._over = threading.Event()
@@ -55,6 +64,10 @@ class TestedProgram:
         """How often it was started."""
         self.status: int | None = None
         """The exit status of its last life that has ended, as shells have it: 137 is SIGKILL."""
+        self.statuses: list[int] = []
+        """Those of all lives that have ended."""
+        self.began = 0.0
+        """When its newest life began, in seconds since 1970."""
 
     @property
     def pid(self) -> int:
@@ -115,6 +128,7 @@ class TestedProgram:
                 log.note(f"start {life}: process {started.pid}: {' '.join(self._words)}")
                 code = started.wait()
                 self.status = code if code >= 0 else BY_SIGNAL - code
+                self.statuses.append(self.status)
                 self._process.send(signal.SIGKILL)  # nothing that it has started outlives it
                 self._process.pid = 0
                 os.close(lifeline)
@@ -127,12 +141,14 @@ class TestedProgram:
             started = subprocess.Popen(  # noqa: S603 - the command of the test
                 ["sh", "-c", _GATE, str(gate), *self._words],  # noqa: S607
                 env=self._environment,
+                cwd=self._directory,
                 stdout=log.output,
                 stderr=log.output,
                 process_group=0,
                 pass_fds=[gate],
             )
             self._process.pid = started.pid
+            self.began = time.time()
             self.lives += 1
             os.write(opened, b"\n")
         except BaseException:
@@ -162,19 +178,23 @@ class ProgramCalls:
         restart: bool | int = False,
         log: str | os.PathLike[str] | None = None,
         environment: Mapping[str, str] | None = None,
+        inherit: bool = True,
+        directory: str | os.PathLike[str] | None = None,
     ) -> TestedProgram:
         """A program under test, which runs while the context is open; it finds the server by KUBECONFIG and NOXU_URL.
 
         Faults may be about it before it starts: `operator = noxu.program(…)`, `with noxu.fault(process="kill", …), operator:`.
 
         `restart`: start it again when it has ended or was killed, always (True) or at most so many times. `log`: a file for its
-        output, and a line for each start and exit. `environment`: further variables.
+        output, and a line for each start and exit. `environment`: further variables; without `inherit` these are all, with PATH.
+        `directory`: where it runs.
         """
         variables = {"KUBECONFIG": str(self.kubeconfig), "NOXU_URL": self.url}
         restarts = None if restart is True else int(restart)
         run = ProgramRun(0.0, restarts, None if log is None else Path(log))
         words = [os.fspath(word) for word in command]
-        program = TestedProgram(self._runner, words, {**os.environ, **variables, **(environment or {})}, run)
+        inherited = os.environ if inherit else {"PATH": os.environ.get("PATH", os.defpath)}
+        program = TestedProgram(self._runner, words, {**inherited, **variables, **(environment or {})}, run, directory)
         self._programs.append(program)
         self._runner.submit(program.register()).result()
         return program

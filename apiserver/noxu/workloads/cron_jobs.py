@@ -94,8 +94,6 @@ def cron_job_steps(objects: Objects, key: Name, now: datetime, *, is_rescheduled
     if cron_job is None:
         return None
     times = _times(cron_job)
-    if is_rescheduled and isinstance(times, DueTimes):
-        return seconds_to_next(cron_job, now, times)
     jobs = objects.controlled_by(JOBS, cron_job["metadata"]["uid"])
     removed = yield from _delete(cron_job, to_remove(cron_job, jobs))
     status, events = noted(objects, cron_job, jobs, removed)
@@ -105,7 +103,9 @@ def cron_job_steps(objects: Objects, key: Name, now: datetime, *, is_rescheduled
     error: ApiError | None = None
     if isinstance(times, Event):
         yield [times]
-    elif times is not None and not is_terminating(cron_job):
+    elif times is not None and is_rescheduled:
+        again = seconds_to_next(cron_job, now, times)
+    elif times is not None:
         again, status, error = yield from _start(objects, cron_job, status, times, now)
     if not equal(status, cron_job.get("status") or {}):
         [result] = yield [Update(CRON_JOBS, with_status(cron_job, status), "status")]

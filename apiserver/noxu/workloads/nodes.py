@@ -7,11 +7,15 @@
 
 A node is registered once: one that a person deletes stays away until the server starts again. Cordons, taints and labels of
 persons stay as they are.
+
+A Node that a person creates with the annotation `noxu.dev/simulate: ready`, and without conditions, gets a kubelet, too: what its spec and
+status do not say is as above, with addresses that no other node has.
 """
 
 from __future__ import annotations
 
 import ipaddress
+import itertools
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final
@@ -19,10 +23,10 @@ from typing import Final
 from noxu.config import KUBERNETES_VERSION, Config
 from noxu.controllers.controller import ControllerParts
 from noxu.go.time import format_time
-from noxu.values import Object
+from noxu.values import Json, Object
 from noxu.workloads.engine import WorkloadController
 from noxu.workloads.informer import Informer
-from noxu.workloads.objects import NODES, Objects
+from noxu.workloads.objects import NODES, Objects, name_of
 from noxu.workloads.pods import SIMULATE
 from noxu.workloads.writes import NORMAL, Create, Event, Name, Steps, Update, stored, with_status
 
@@ -125,21 +129,63 @@ class NodeRegistration(WorkloadController):
         self._registered: set[str] = set()
 
     def keys(self, objects: Objects) -> Iterable[Name]:
-        return [Name("", name) for name in self._numbers if name not in self._registered]
+        own = [Name("", name) for name in self._numbers if name not in self._registered]
+        return [*own, *(name_of(each) for each in objects.all(NODES) if is_awaiting(each))]
 
     def affected(self, objects: Objects, kind: object, old: Object | None, new: Object | None) -> Iterable[Name]:
-        return ()
+        if new is not None and is_awaiting(new):
+            yield name_of(new)
 
     def steps(self, objects: Objects, key: Name, now: datetime) -> Steps:
-        number = self._numbers[key.name]
-        found = objects.get(NODES, key)
+        found, number = objects.get(NODES, key), self._numbers.get(key.name)
+        if number is None or key.name in self._registered:
+            if found is not None and is_awaiting(found):
+                yield from _registered(found, number or _free_number(objects, len(self._numbers)), now)
+            return None
         if found is None:
             [result] = yield [Create(NODES, node(key.name, number))]
             found = stored(result)
             assert found is not None
         if not (found.get("status") or {}).get("conditions"):
-            [result] = yield [Update(NODES, with_status(found, node_status(key.name, number, now)), "status")]
-            stored(result)
-            yield [Event(found, NORMAL, "Starting", "Starting kubelet.", host=key.name)]
+            yield from _registered(found, number, now)
         self._registered.add(key.name)
         return None
+
+
+def is_awaiting(node: Object) -> bool:
+    """Whether a Node of a person waits for a kubelet."""
+    annotations = node["metadata"].get("annotations") or {}
+    return SIMULATE in annotations and not (node.get("status") or {}).get("conditions")
+
+
+def _registered(found: Object, number: int, now: datetime) -> Steps:
+    """Give a Node what its kubelet says about it; what it has stays."""
+    name = found["metadata"]["name"]
+    if not found["spec"].get("podCIDR"):
+        made = node(name, number)
+        metadata = {
+            **found["metadata"],
+            "labels": {**made["metadata"]["labels"], **(found["metadata"].get("labels") or {})},
+        }
+        [result] = yield [Update(NODES, {**found, "metadata": metadata, "spec": {**made["spec"], **found["spec"]}})]
+        found = stored(result) or found
+    given = {field: value for field, value in (found.get("status") or {}).items() if _says_anything(value)}
+    capacity = {**CAPACITY, **given.get("capacity", {})}
+    resources = {"capacity": capacity, "allocatable": {**capacity, **given.get("allocatable", {})}}
+    status = {**node_status(name, number, now), **given, **resources}
+    [result] = yield [Update(NODES, with_status(found, status), "status")]
+    stored(result)
+    yield [Event(found, NORMAL, "Starting", "Starting kubelet.", host=name)]
+    return None
+
+
+def _says_anything(value: Json) -> bool:
+    """Whether there is a value that is not empty: a new Node has a `nodeInfo` of empty texts."""
+    return any(map(_says_anything, value.values())) if isinstance(value, dict) else bool(value)
+
+
+def _free_number(objects: Objects, own: int) -> int:
+    """The number of a further node: none of those before has its addresses."""
+    networks = [(each.get("spec") or {}).get("podCIDR") for each in objects.all(NODES)]
+    taken = {network for network in networks if network}
+    return next(number for number in itertools.count(own + 1) if str(pod_network(number)) not in taken)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from noxu.values import Object
 from noxu.workloads.deployment.sizes import (
-    Limits,
+    RolloutLimits,
     annotated,
     is_saturated,
     limits,
@@ -21,26 +21,26 @@ from tests.workloads.deployments import deployment, revision
 @rows(
     "surge, unavailable, replicas, expected",
     [
-        ("39%", "39%", 10, Limits(4, 3)),
-        ("25%", "25%", 4, Limits(1, 1)),
-        ("25%", "25%", 1, Limits(1, 0)),
-        (0, 0, 10, Limits(0, 1)),
-        ("0%", "0%", 10, Limits(0, 1)),
-        ("0%", "1%", 10, Limits(0, 1)),
-        ("0%", "0%", 0, Limits(0, 0)),
-        (2, 20, 10, Limits(2, 10)),
-        (1, "100%", 3, Limits(1, 3)),
-        ("1%", 0, 1000, Limits(10, 0)),
+        ("39%", "39%", 10, RolloutLimits(4, 3)),
+        ("25%", "25%", 4, RolloutLimits(1, 1)),
+        ("25%", "25%", 1, RolloutLimits(1, 0)),
+        (0, 0, 10, RolloutLimits(0, 1)),
+        ("0%", "0%", 10, RolloutLimits(0, 1)),
+        ("0%", "1%", 10, RolloutLimits(0, 1)),
+        ("0%", "0%", 0, RolloutLimits(0, 0)),
+        (2, 20, 10, RolloutLimits(2, 10)),
+        (1, "100%", 3, RolloutLimits(1, 3)),
+        ("1%", 0, 1000, RolloutLimits(10, 0)),
     ],
 )
 def test_limits_are_numbers_or_percentages(
-    surge: int | str, unavailable: int | str, replicas: int, expected: Limits
+    surge: int | str, unavailable: int | str, replicas: int, expected: RolloutLimits
 ) -> None:
     assert limits(deployment(replicas, surge, unavailable)) == expected
 
 
 def test_recreate_has_no_limits() -> None:
-    assert limits(deployment(5, strategy="Recreate")) == Limits(0, 0)
+    assert limits(deployment(5, strategy="Recreate")) == RolloutLimits(0, 0)
 
 
 @rows(

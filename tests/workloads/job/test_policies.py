@@ -6,7 +6,7 @@ from typing import Any
 
 from noxu.values import Object
 from noxu.workloads.job import indexes
-from noxu.workloads.job.policies import COUNTED, Verdict, criterion_met, verdict
+from noxu.workloads.job.policies import COUNTED, FailureVerdict, criterion_met, verdict
 from tests.rows import rows
 
 
@@ -31,8 +31,8 @@ def failed(conditions: dict[str, str] | None = None, init: dict[str, int] | None
     return {"metadata": {"name": "pod", "namespace": "ns"}, "status": status}
 
 
-def failing(text: str) -> Verdict:
-    return Verdict(True, "FailJob", text)
+def failing(text: str) -> FailureVerdict:
+    return FailureVerdict(True, "FailJob", text)
 
 
 NOT_MATCHED = COUNTED
@@ -43,9 +43,9 @@ DISRUPTED = {"DisruptionTarget": "True"}
     "situation, rules, pod, expected",
     [
         ("no rules", [], failed(c=1), NOT_MATCHED),
-        ("a code that is ignored", [exits("Ignore", "In", 1, 2, 3)], failed(c=2), Verdict(False, "Ignore")),
-        ("a code that is counted", [exits("Count", "In", 1)], failed(c=1), Verdict(True, "Count")),
-        ("a code that fails an index", [exits("FailIndex", "In", 1)], failed(c=1), Verdict(True, "FailIndex")),
+        ("a code that is ignored", [exits("Ignore", "In", 1, 2, 3)], failed(c=2), FailureVerdict(False, "Ignore")),
+        ("a code that is counted", [exits("Count", "In", 1)], failed(c=1), FailureVerdict(True, "Count")),
+        ("a code that fails an index", [exits("FailIndex", "In", 1)], failed(c=1), FailureVerdict(True, "FailIndex")),
         (
             "a code that fails the Job",
             [exits("FailJob", "In", 1, 2)],
@@ -75,9 +75,9 @@ DISRUPTED = {"DisruptionTarget": "True"}
             failing("Container i for pod ns/pod failed with exit code 1 matching FailJob rule at index 1"),
         ),
         ("an unknown operator", [exits("FailJob", "Near", 1)], failed(c=1), NOT_MATCHED),
-        ("the first rule that matches", [exits("Ignore", "In", 1), exits("FailJob", "In", 1)], failed(c=1), Verdict(False, "Ignore")),
-        ("a condition that is ignored", [disrupted("Ignore")], failed(DISRUPTED, c=1), Verdict(False, "Ignore")),
-        ("a condition that is counted", [disrupted("Count")], failed(DISRUPTED), Verdict(True, "Count")),
+        ("the first rule that matches", [exits("Ignore", "In", 1), exits("FailJob", "In", 1)], failed(c=1), FailureVerdict(False, "Ignore")),
+        ("a condition that is ignored", [disrupted("Ignore")], failed(DISRUPTED, c=1), FailureVerdict(False, "Ignore")),
+        ("a condition that is counted", [disrupted("Count")], failed(DISRUPTED), FailureVerdict(True, "Count")),
         (
             "a condition that fails the Job",
             [disrupted("FailJob")],
@@ -85,11 +85,13 @@ DISRUPTED = {"DisruptionTarget": "True"}
             failing("Pod ns/pod has condition DisruptionTarget matching FailJob rule at index 0"),
         ),
         ("a condition that is false", [disrupted("FailJob")], failed({"DisruptionTarget": "False"}), NOT_MATCHED),
-        ("a condition that should be false", [disrupted("Ignore", "False")], failed({"DisruptionTarget": "False"}), Verdict(False, "Ignore")),
+        ("a condition that should be false", [disrupted("Ignore", "False")], failed({"DisruptionTarget": "False"}), FailureVerdict(False, "Ignore")),
         ("a rule of the future", [{"action": "FailJob"}], failed(DISRUPTED, c=1), NOT_MATCHED),
     ],
 )  # fmt: skip
-def test_the_verdict_about_a_failed_pod(situation: str, rules: list[Object], pod: Object, expected: Verdict) -> None:
+def test_the_verdict_about_a_failed_pod(
+    situation: str, rules: list[Object], pod: Object, expected: FailureVerdict
+) -> None:
     assert verdict({"rules": rules}, pod) == expected, situation
 
 

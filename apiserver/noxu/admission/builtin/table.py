@@ -80,10 +80,6 @@ class Consulted:
         """The collections for which there are plug-ins."""
         self._rules: dict[str, tuple[tuple[str, PluginRules], ...]] = {}
 
-    def looks_at(self, collection: str, subresource: str) -> bool:
-        """Whether there are plug-ins for writes to a collection, or to a subresource of its objects."""
-        return collection in self.collections and (subresource != "status" or collection in OF_STATUS)
-
     def rules(self, collection: str) -> tuple[tuple[str, PluginRules], ...]:
         """(name, rules) of the plug-ins for a collection, in order."""
         loaded = self._rules.get(collection)

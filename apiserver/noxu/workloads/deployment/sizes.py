@@ -60,7 +60,7 @@ def annotated(replica_set: Object, name: str) -> int | None:
 # -- what is allowed --------------------------------------------------------------------------------------------------
 
 
-class Limits(NamedTuple):
+class RolloutLimits(NamedTuple):
     """The pods above `replicas`, and those below, during a roll-out."""
 
     surge: int
@@ -73,17 +73,17 @@ def rolls(deployment: Object) -> bool:
     return str(strategy.get("type", "RollingUpdate")) == "RollingUpdate"
 
 
-def limits(deployment: Object) -> Limits:
+def limits(deployment: Object) -> RolloutLimits:
     """Percentages are rounded up for maxSurge and down for maxUnavailable. If both are 0, one may be unavailable."""
     replicas = wanted(deployment)
     if not rolls(deployment):
-        return Limits(0, 0)
+        return RolloutLimits(0, 0)
     update = (deployment["spec"].get("strategy") or {}).get("rollingUpdate") or {}
     surge = -(-_hundredths(update.get("maxSurge", 0), replicas) // 100)
     unavailable = _hundredths(update.get("maxUnavailable", 0), replicas) // 100
     if not surge and not unavailable:
         unavailable = 1
-    return Limits(surge, min(unavailable, replicas))
+    return RolloutLimits(surge, min(unavailable, replicas))
 
 
 def _hundredths(value: int | str, replicas: int) -> int:

@@ -1,1 +1,0 @@
-"""The controller of Jobs (pkg/controller/job)."""

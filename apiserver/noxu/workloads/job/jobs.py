@@ -35,7 +35,7 @@ from noxu.workloads.job.job_pods import (
     untracked,
 )
 from noxu.workloads.job.observed import (
-    Observed,
+    ObservedJob,
     count_pods,
     counted_without_finalizer,
     end_of,
@@ -53,12 +53,11 @@ from noxu.workloads.job.observed import (
 )
 from noxu.workloads.objects import JOBS, PODS, Objects, controller_of, name_of
 from noxu.workloads.ownership import claim, selects
+from noxu.workloads.pod_control import create_pods, delete_pods
 from noxu.workloads.pods import condition, is_terminating
 from noxu.workloads.writes import (
     NORMAL,
     WARNING,
-    Create,
-    Delete,
     Event,
     Kind,
     Name,
@@ -73,7 +72,6 @@ from noxu.workloads.writes import (
 
 MANAGER: Final = "kubernetes.io/job-controller"
 MAX_WRITES: Final = 500  # pods that are created or deleted at once
-FIRST_BATCH: Final = 1
 _POD_KEY: Final = "pod/"
 
 Backoffs: TypeAlias = dict[str, Backoff]
@@ -203,7 +201,7 @@ def _sync(objects: Objects, job: Object, now: datetime, backoffs: Backoffs) -> S
         status = with_running(status, objects.controlled_by(PODS, uid))
     else:
         if not is_terminating(job):
-            again, error = yield from _manage(objects, seen, backoff, now)
+            again, error = yield from _manage(seen, backoff, now)
         status = with_running(status, objects.controlled_by(PODS, uid))
         if is_complete(seen, status.get("active", 0)):
             end = success(now)
@@ -235,7 +233,7 @@ def _note_suspension(
 def _track(
     objects: Objects,
     job: Object,
-    seen: Observed,
+    seen: ObservedJob,
     status: Object,
     end: Object | None,
     now: datetime,
@@ -269,7 +267,7 @@ def _track(
 
 
 def _release_counted(
-    objects: Objects, seen: Observed, released: Sequence[Object]
+    objects: Objects, seen: ObservedJob, released: Sequence[Object]
 ) -> Generator[Sequence[Write], Sequence[Result], tuple[set[str], Sequence[ApiError]]]:
     """The uids of the pods that still have the finalizer, and the errors that are why."""
     left = {pod["metadata"]["uid"] for pod in seen.pods if is_tracked(pod)}
@@ -300,15 +298,15 @@ def _events_of_end(job: Object, status: Object, final: Object) -> Iterator[Event
 # -- pods -------------------------------------------------------------------------------------------------------------
 
 
-def _manage(objects: Objects, seen: Observed, backoff: Backoff, now: datetime) -> _Writing:
+def _manage(seen: ObservedJob, backoff: Backoff, now: datetime) -> _Writing:
     """Create or delete pods until as many run as should."""
     job, active = seen.job, len(seen.active)
     if is_suspended(job):
-        return None, (yield from _delete(job, to_remove(job, seen.active, active), release=objects))
+        return None, (yield from _delete(job, to_remove(job, seen.active, active), is_released=True))
     number = wanted(seen)
     superfluous = to_remove(job, seen.active, max(0, active - number))[:MAX_WRITES]
     if superfluous:
-        return None, (yield from _delete(job, superfluous, release=objects))
+        return None, (yield from _delete(job, superfluous, is_released=True))
     missing = number - active - (seen.terminating if replaces_only_failed(job) else 0)
     if missing <= 0:
         return None, None
@@ -316,13 +314,13 @@ def _manage(objects: Objects, seen: Observed, backoff: Backoff, now: datetime) -
         return delay, None
     missing = min(missing, MAX_WRITES)
     if not is_indexed(job):
-        return None, (yield from _create(job, [new_pod(job, None, None) for _ in range(missing)]))
+        return None, (yield from create_pods(job, [new_pod(job, None, None) for _ in range(missing)]))
     indexes, delay = _indexes_to_start(seen, missing, now)
     pods = [new_pod(job, index, seen.last_failures.get(index)) for index in indexes]
-    return delay or None, (yield from _create(job, pods))
+    return delay or None, (yield from create_pods(job, pods))
 
 
-def _indexes_to_start(seen: Observed, count: int, now: datetime) -> tuple[list[int], float]:
+def _indexes_to_start(seen: ObservedJob, count: int, now: datetime) -> tuple[list[int], float]:
     """The pending indexes whose delay is over; if there are none, the seconds until there is one."""
     delays = {index: _delay_of_index(seen, index, now) for index in pending_indexes(seen, count)}
     ready = [index for index, delay in delays.items() if delay <= 0]
@@ -330,55 +328,21 @@ def _indexes_to_start(seen: Observed, count: int, now: datetime) -> tuple[list[i
     return ready, min(later, default=0.0)
 
 
-def _delay_of_index(seen: Observed, index: int, now: datetime) -> float:
+def _delay_of_index(seen: ObservedJob, index: int, now: datetime) -> float:
     failed = seen.last_failures.get(index)
     if failed is None:
         return 0.0
     return Backoff(all_failures_of_index(failed) + 1, finished_at(failed)).remaining(now)
 
 
-def _create(job: Object, pods: Sequence[Object]) -> Generator[Sequence[Write], Sequence[Result], ApiError | None]:
-    """One, then twice as many, and so on, so that an error that concerns all of them is met once: that one is returned."""
-    size, at = FIRST_BATCH, 0
-    while at < len(pods):
-        batch = pods[at : at + size]
-        results = yield [Create(PODS, pod) for pod in batch]
-        errors = [result for result in results if isinstance(result, ApiError) and not _is_namespace_ending(result)]
-        created = [result for result in results if result is not None and not isinstance(result, ApiError)]
-        events = [Event(job, NORMAL, "SuccessfulCreate", f"Created pod: {pod['metadata']['name']}") for pod in created]
-        events += [Event(job, WARNING, "FailedCreate", f"Error creating: {error.message}") for error in errors]
-        if events:
-            yield events
-        if errors:
-            return errors[0]
-        if len(created) < len(batch):
-            return None  # the namespace ends: the others would fail, too
-        at, size = at + size, size * 2
-    return None
-
-
-def _is_namespace_ending(error: ApiError) -> bool:
-    return any(cause.get("reason") == "NamespaceTerminating" for cause in error.causes)
-
-
 def _delete(
-    job: Object, pods: Sequence[Object], release: Objects | None = None
+    job: Object, pods: Sequence[Object], is_released: bool = False
 ) -> Generator[Sequence[Write], Sequence[Result], ApiError | None]:
-    """Delete pods, and return the first error. `release`: they do not count, so they lose the finalizer first."""
-    errors: list[ApiError] = []
-    if release is not None and any(map(is_tracked, pods)):
+    """Delete pods, and return the first error. `is_released`: they do not count, so they lose the finalizer first."""
+    errors: Sequence[ApiError] = ()
+    if is_released and any(map(is_tracked, pods)):
         results = yield [Update(PODS, untracked(pod)) for pod in pods]
-        errors += [result for result in results if isinstance(result, ApiError) and not _is_gone(result)]
+        errors = [result for result in results if isinstance(result, ApiError) and not _is_gone(result)]
         pods = [pod for pod, result in zip(pods, results, strict=True) if not isinstance(result, ApiError)]
-    if pods:
-        results = yield [Delete(PODS, pod) for pod in pods]
-        events = []
-        for pod, result in zip(pods, results, strict=True):
-            if not isinstance(result, ApiError):
-                events.append(Event(job, NORMAL, "SuccessfulDelete", f"Deleted pod: {pod['metadata']['name']}"))
-            elif not _is_gone(result):
-                events.append(Event(job, WARNING, "FailedDelete", f"Error deleting: {result.message}"))
-                errors.append(result)
-        if events:
-            yield events
-    return errors[0] if errors else None
+    error = yield from delete_pods(job, pods)
+    return errors[0] if errors else error

@@ -35,7 +35,7 @@ MAX_UNCOUNTED: Final = 500
 """The pods that a status counts at once."""
 
 
-class Observed(NamedTuple):
+class ObservedJob(NamedTuple):
     """`succeeded` and `failed` include the pods that the status does not count yet (`new_succeeded`, `new_failed`).
 
     `completed` and `counted` are the succeeded indexes, with and without those of new pods; `failed_indexes` is None without
@@ -56,7 +56,7 @@ class Observed(NamedTuple):
     last_failures: Mapping[int, Object] = {}
 
 
-def observe(job: Object, pods: Sequence[Object]) -> Observed:
+def observe(job: Object, pods: Sequence[Object]) -> ObservedJob:
     status, policy = job.get("status") or {}, job["spec"].get("podFailurePolicy")
     uncounted = status.get("uncountedTerminatedPods") or {}
     active = [pod for pod in pods if is_active(pod)]
@@ -65,7 +65,7 @@ def observe(job: Object, pods: Sequence[Object]) -> Observed:
     new_succeeded = [pod for pod in _without(new, succeeded_uids) if phase(pod) == "Succeeded"]
     new_failed = [pod for pod in _without(new, failed_uids) if is_failed(pod, job)]
     counted_failures = sum(verdict(policy, pod).counts for pod in new_failed)
-    seen = Observed(
+    seen = ObservedJob(
         job=job,
         pods=pods,
         active=active,
@@ -78,7 +78,7 @@ def observe(job: Object, pods: Sequence[Object]) -> Observed:
     return _with_indexes(seen, new) if is_indexed(job) else seen
 
 
-def _with_indexes(seen: Observed, new: Sequence[Object]) -> Observed:
+def _with_indexes(seen: ObservedJob, new: Sequence[Object]) -> ObservedJob:
     job, status = seen.job, seen.job.get("status") or {}
     completions = job["spec"]["completions"]
     counted = indexes.parse(status.get("completedIndexes") or "", completions)
@@ -113,7 +113,7 @@ def is_finished(job: Object) -> bool:
     return is_true(job, "Complete") or is_true(job, "Failed")
 
 
-def end_of(seen: Observed, now: datetime) -> Object | None:
+def end_of(seen: ObservedJob, now: datetime) -> Object | None:
     """The condition with which a Job ends; None: it goes on, or is complete (see `is_complete`)."""
     job, spec = seen.job, seen.job["spec"]
     if is_true(job, "SuccessCriteriaMet"):
@@ -141,7 +141,7 @@ def final_of(end: Object | None, now: datetime) -> Object | None:
     return new_condition(kind, end.get("reason", ""), end.get("message", ""), now)
 
 
-def _by_policy(seen: Observed, now: datetime) -> tuple[str, str] | None:  # noqa: ARG001
+def _by_policy(seen: ObservedJob, now: datetime) -> tuple[str, str] | None:  # noqa: ARG001
     policy = seen.job["spec"].get("podFailurePolicy")
     if policy is None:
         return None
@@ -150,14 +150,14 @@ def _by_policy(seen: Observed, now: datetime) -> tuple[str, str] | None:  # noqa
     return ("PodFailurePolicy", message) if message else None
 
 
-def _by_limit(seen: Observed, now: datetime) -> tuple[str, str] | None:  # noqa: ARG001
+def _by_limit(seen: ObservedJob, now: datetime) -> tuple[str, str] | None:  # noqa: ARG001
     limit = seen.job["spec"]["backoffLimit"]
     if seen.failed > limit or _restarts_exceed(seen, limit):
         return "BackoffLimitExceeded", "Job has reached the specified backoff limit"
     return None
 
 
-def _restarts_exceed(seen: Observed, limit: int) -> bool:
+def _restarts_exceed(seen: ObservedJob, limit: int) -> bool:
     """Of pods whose containers are restarted in place."""
     if seen.job["spec"]["template"]["spec"].get("restartPolicy") != "OnFailure":
         return False
@@ -170,14 +170,14 @@ def _restarts_exceed(seen: Observed, limit: int) -> bool:
     return restarts >= max(limit, 1)
 
 
-def _by_deadline(seen: Observed, now: datetime) -> tuple[str, str] | None:
+def _by_deadline(seen: ObservedJob, now: datetime) -> tuple[str, str] | None:
     left = seconds_to_deadline(seen.job, now)
     if left is not None and left <= 0:
         return "DeadlineExceeded", "Job was active longer than specified deadline"
     return None
 
 
-def _by_indexes(seen: Observed, now: datetime) -> tuple[str, str] | None:  # noqa: ARG001
+def _by_indexes(seen: ObservedJob, now: datetime) -> tuple[str, str] | None:  # noqa: ARG001
     spec, failed = seen.job["spec"], indexes.total(seen.failed_indexes or ())
     most: int | None = spec.get("maxFailedIndexes")
     if seen.failed_indexes is not None and most is not None and failed > most:
@@ -187,7 +187,7 @@ def _by_indexes(seen: Observed, now: datetime) -> tuple[str, str] | None:  # noq
     return None
 
 
-_FAILURES: Final[Sequence[Callable[[Observed, datetime], tuple[str, str] | None]]] = (
+_FAILURES: Final[Sequence[Callable[[ObservedJob, datetime], tuple[str, str] | None]]] = (
     _by_policy,
     _by_limit,
     _by_deadline,
@@ -204,7 +204,7 @@ def seconds_to_deadline(job: Object, now: datetime) -> float | None:
     return float(seconds - (now - moment(start)).total_seconds())
 
 
-def is_complete(seen: Observed, active: int) -> bool:
+def is_complete(seen: ObservedJob, active: int) -> bool:
     """Whether no pod runs and enough have succeeded: one, if the number of completions is not given."""
     completions: int | None = seen.job["spec"].get("completions")
     return not active and (seen.succeeded > 0 if completions is None else seen.succeeded >= completions)
@@ -213,7 +213,7 @@ def is_complete(seen: Observed, active: int) -> bool:
 # -- which pods it needs ------------------------------------------------------------------------------------------------
 
 
-def wanted(seen: Observed) -> int:
+def wanted(seen: ObservedJob) -> int:
     """The number of pods that should run."""
     parallelism: int = seen.job["spec"]["parallelism"]
     completions: int | None = seen.job["spec"].get("completions")
@@ -222,7 +222,7 @@ def wanted(seen: Observed) -> int:
     return max(0, min(parallelism, completions - seen.succeeded))
 
 
-def pending_indexes(seen: Observed, count: int) -> list[int]:
+def pending_indexes(seen: ObservedJob, count: int) -> list[int]:
     """The lowest indexes that have neither ended nor a pod."""
     pods = list(seen.active)
     if replaces_only_failed(seen.job):
@@ -243,7 +243,7 @@ class Counted(NamedTuple):
     has_more: bool
 
 
-def count_pods(seen: Observed, status: Object, end: Object | None) -> Counted:
+def count_pods(seen: ObservedJob, status: Object, end: Object | None) -> Counted:
     """Count the pods that have ended; at the end of a Job all of them have."""
     job = seen.job
     is_success = end is not None and end["type"] == "SuccessCriteriaMet"
@@ -278,7 +278,7 @@ def count_pods(seen: Observed, status: Object, end: Object | None) -> Counted:
     return Counted(status, released, has_more)
 
 
-def _count_indexes(seen: Observed, status: Object) -> None:
+def _count_indexes(seen: ObservedJob, status: Object) -> None:
     _set_count(status, "succeeded", indexes.total(seen.completed))
     if seen.completed:
         status["completedIndexes"] = indexes.text_of(seen.completed)
@@ -290,7 +290,7 @@ def _count_indexes(seen: Observed, status: Object) -> None:
         status.pop("failedIndexes", None)
 
 
-def _may_release(seen: Observed, pod: Object, end: Object | None) -> bool:
+def _may_release(seen: ObservedJob, pod: Object, end: Object | None) -> bool:
     """A failed pod whose index needs a new one keeps the finalizer, until that has taken over its count."""
     if is_terminating(seen.job) or end is not None or phase(pod) == "Succeeded":
         return True

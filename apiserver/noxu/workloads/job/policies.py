@@ -13,7 +13,7 @@ from noxu.workloads.job import indexes
 from noxu.workloads.job.indexes import Intervals
 
 
-class Verdict(NamedTuple):
+class FailureVerdict(NamedTuple):
     """About a failed pod: whether it counts towards the backoff limits, and why the whole Job fails (`message`), if so.
 
     `action`: the action of the rule that matches, "" if none does.
@@ -24,10 +24,10 @@ class Verdict(NamedTuple):
     message: str = ""
 
 
-COUNTED: Final = Verdict()
+COUNTED: Final = FailureVerdict()
 
 
-def verdict(policy: Object | None, pod: Object) -> Verdict:
+def verdict(policy: Object | None, pod: Object) -> FailureVerdict:
     """What a pod failure policy says about a failed pod."""
     status = pod.get("status") or {}
     for number, rule in enumerate((policy or {}).get("rules") or ()):
@@ -36,10 +36,10 @@ def verdict(policy: Object | None, pod: Object) -> Verdict:
             continue
         action = rule["action"]
         if action != "FailJob":
-            return Verdict(action != "Ignore", action)
+            return FailureVerdict(action != "Ignore", action)
         metadata = pod["metadata"]
         where = f"{metadata.get('namespace', '')}/{metadata['name']}"
-        return Verdict(True, action, f"{why.format(where)} matching FailJob rule at index {number}")
+        return FailureVerdict(True, action, f"{why.format(where)} matching FailJob rule at index {number}")
     return COUNTED
 
 

@@ -1,1 +1,0 @@
-"""The simulated kubelet: what happens to the pods of simulated nodes."""

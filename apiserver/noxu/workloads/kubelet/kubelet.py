@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from datetime import datetime
-from typing import Final, Protocol
+from typing import Final, Protocol, Self
 
 from noxu.config import Config
 from noxu.controllers.controller import ControllerParts
@@ -70,6 +70,9 @@ class Kubelet(WorkloadController):
     @property
     def simulation(self) -> Simulation:
         return self.lives.simulation
+
+    def inherit(self, before: Self) -> None:
+        self.simulation.rules = list(before.simulation.rules)
 
     def keys(self, objects: Objects) -> Iterable[Name]:
         return [name_of(pod) for pod in objects.all(PODS) if pod["spec"].get("nodeName")]

@@ -1,0 +1,199 @@
+"""`noxu explore -- COMMAND`: find what breaks a controller.
+
+    noxu explore explore.yaml -- ./bin/manager
+    noxu explore -f config/crd --apply sample.yaml --delete -- ./bin/manager
+    noxu explore explore.yaml --plan explore-1.yaml -- ./bin/manager      # run a plan again
+
+The exit status is 0 if nothing was found, 1 if something was, and 2 if the controller cannot be explored: it does not exist, it
+ends, or it does not do in a clean run what the workload waits for. What is found is written beside: a plan and a recording.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from noxu.commands import calls, progress
+from noxu.config import StartError
+from noxu.exploration import exploring, plans, recording, report, settings, steps
+from noxu.exploration.exploring import Confirmed, Explored, Judged, Learnt, UnusableController
+from noxu.exploration.plans import PlanError, RunPlan
+from noxu.exploration.runs import RunFailed
+from noxu.exploration.settings import Exploration, SettingsError
+from noxu.manifests.documents import LoadError
+from noxu.process.supervision import NotRunnable, check_command
+
+NOTHING_FOUND: Final = 0
+FOUND: Final = 1
+UNUSABLE: Final = 2
+JOBS: Final = 2
+
+
+def run(options: argparse.Namespace) -> int:
+    try:
+        exploration = _exploration(options)
+        for controller in exploration.controllers:
+            check_command(controller.command[0])
+        plan = None if options.plan is None else plans.read(options.plan)
+        return _explore(options, exploration, plan)
+    except NotRunnable as error:
+        calls.complain(str(error))
+        return error.status
+    except UnusableController as error:
+        for line in report.unusable_lines(error.findings, error.recording):
+            print(line, file=sys.stderr)
+        calls.complain("nothing is explored: the controller has to do without faults what the workload waits for")
+        return UNUSABLE
+    except (SettingsError, PlanError, RunFailed, StartError, LoadError) as error:
+        calls.complain(str(error))
+        return UNUSABLE
+
+
+def _exploration(options: argparse.Namespace) -> Exploration:
+    """What the file and the options say. Raises SettingsError."""
+    if options.config is not None:
+        exploration = settings.read(options.config)
+    else:
+        exploration = Exploration((), ())
+    given: dict[str, Any] = {
+        "manifests": (*exploration.manifests, *(options.manifests or ())),
+        "nodes": exploration.nodes if options.nodes is None else options.nodes,
+        "classes": tuple(options.classes) or exploration.classes,
+        "budget": options.budget or exploration.budget,
+        "jobs": options.jobs or (exploration.jobs if options.config is not None else JOBS),
+        "quiet": options.quiet_for or exploration.quiet,
+        "mutate": options.mutate or exploration.mutate,
+        "workload": (*exploration.workload, *_workload(options)),
+    }
+    exploration = replace(exploration, **given)
+    if options.passed_on:
+        exploration = exploration.with_command(options.passed_on)
+    if not exploration.controllers or not all(controller.command for controller in exploration.controllers):
+        raise SettingsError(
+            "there is no controller: write its command behind --, as in noxu explore explore.yaml -- ./manager"
+        )
+    if not exploration.workload:
+        raise SettingsError("there is no workload: --apply sample.yaml, or `workload` in the file")
+    return exploration
+
+
+def _workload(options: argparse.Namespace) -> list[steps.WorkloadStep]:
+    """The steps of --apply and --delete. Raises SettingsError."""
+    written: list[dict[str, object]] = [{"apply": str(path)} for path in options.apply]
+    if options.delete:
+        written += [{"delete": named} for path in options.apply for named in _named(path)]
+        written += [{"apply": str(path)} for path in options.apply]
+    try:
+        return steps.parse(written, Path()) if written else []
+    except steps.StepError as error:
+        raise SettingsError(str(error)) from None
+
+
+def _named(path: Path) -> Iterator[dict[str, str]]:
+    """The objects of a file, as a step deletes them."""
+    from noxu.testing.sources import documents
+
+    for document in documents(path):
+        metadata = document.value["metadata"]
+        named = {"kind": f"{document.value['apiVersion']}/{document.value['kind']}", "name": metadata["name"]}
+        yield named | ({"namespace": metadata["namespace"]} if metadata.get("namespace") else {})
+
+
+# -- exploring --------------------------------------------------------------------------------------------------------
+
+
+def _explore(options: argparse.Namespace, exploration: Exploration, plan: RunPlan | None) -> int:
+    outcome, began = Explored(), time.monotonic()
+    files: dict[int, Sequence[str]] = {}
+    note = _silent if options.quiet else _note
+    note(f"learning from {exploration.clean_runs} clean runs")
+    outcome.learnt = learnt = exploring.learn(exploration)
+    for line in report.mask_lines(outcome):
+        note(line)
+    chosen = [plan] * options.repeat if plan is not None else list(learnt.plans)
+    if options.dry_run:
+        for each in chosen:
+            print(f"{each.klass:<11} {each.title}")
+        return NOTHING_FOUND
+    note(f"{len(chosen)} plans, {exploration.budget:g} s, {exploration.jobs} at a time")
+    if plan is not None:
+        return _replay(exploration, learnt, chosen)
+    with (
+        progress.shown("explore", "plans", quiet=options.quiet) as report_progress,
+        contextlib.suppress(KeyboardInterrupt),
+    ):
+        for happening in exploring.explore(exploration, learnt, chosen, until=began + exploration.budget):
+            if isinstance(happening, Judged):
+                outcome.judged.append(happening)
+                report_progress(len(outcome.judged), len(chosen))
+            elif isinstance(happening, Confirmed):
+                outcome.confirmed.append(happening)
+                files[happening.number] = _written(options.output, happening)
+                if options.format == "text":
+                    print(
+                        "\n".join(report.finding_lines(happening, files[happening.number], learnt.recordings[0])),
+                        flush=True,
+                    )
+    run_ = {id(judged.plan) for judged in outcome.judged}
+    outcome.left = [each for each in chosen if id(each) not in run_]
+    outcome.seconds = time.monotonic() - began
+    _print(options.format, outcome, files)
+    return FOUND if outcome.findings else NOTHING_FOUND
+
+
+def _replay(exploration: Exploration, learnt: Learnt, chosen: Sequence[RunPlan]) -> int:
+    """Run one plan, as often as it is wanted."""
+    shown = 0
+    for number, plan in enumerate(chosen, 1):
+        judged = exploring.attempt(exploration, learnt, plan)
+        if judged.failed:
+            raise RunFailed(judged.failed)
+        shown += bool(judged.findings)
+        for finding in judged.findings:
+            print(f"run {number}: {finding.sentence}")
+            for line in finding.details:
+                print(f"  {line}")
+        if not judged.findings:
+            print(f"run {number}: nothing is found{'' if judged.had_effect else ': nothing of the plan has happened'}")
+    if len(chosen) > 1:
+        print(f"{shown} of {len(chosen)} runs show something")
+    return FOUND if shown else NOTHING_FOUND
+
+
+def _written(directory: Path, confirmed: Confirmed) -> list[str]:
+    """Write the plan and the recording of a finding, under names that are free."""
+    directory.mkdir(parents=True, exist_ok=True)
+    content = recording.to_bytes(confirmed.recording, confirmed.plan.value)
+    number = confirmed.number
+    while True:
+        names = [directory / f"explore-{number}.yaml", directory / f"explore-{number}.noxu"]
+        if not any(name.exists() for name in names):
+            break
+        number += 1
+    names[0].write_text(f"# {confirmed.finding.sentence}\n{plans.text_of(confirmed.plan)}", "utf-8")
+    names[1].write_bytes(content)
+    return [str(name) for name in names]
+
+
+def _print(form: str, outcome: Explored, files: dict[int, Sequence[str]]) -> None:
+    if form == "json":
+        print(json.dumps(report.as_value(outcome, files), indent=2))
+    elif form == "junit":
+        print(report.as_junit(outcome), end="")
+    else:
+        print("\n".join(report.summary_lines(outcome)))
+
+
+def _note(text: str) -> None:
+    print(f"noxu: {text}", file=sys.stderr, flush=True)
+
+
+def _silent(_text: str) -> None:
+    pass

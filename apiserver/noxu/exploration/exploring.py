@@ -1,0 +1,204 @@
+"""An exploration: learn from clean runs, plan, run the plans, judge, confirm, shrink.
+
+`explore` yields what happens as it happens, so that a command, a test and a page show the same. A finding is reported once it has
+been confirmed: its plan is run again, with more patience for a controller that waits before it tries again. What does not
+repeat is reported as unstable, apart. Of a plan with several parts, only those stay without which the finding goes away.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple, TypeAlias
+
+from noxu.config import StartError
+from noxu.control.faults.shrinking import smallest
+from noxu.exploration import judging, masks, planning, runs
+from noxu.exploration.judging import CleanRuns, RunFinding
+from noxu.exploration.masks import Mask
+from noxu.exploration.plans import CLEAN, RunPlan
+from noxu.exploration.recording import RunRecording
+from noxu.exploration.runs import KnownTimes, RunFailed
+from noxu.exploration.settings import Exploration
+from noxu.manifests.documents import LoadError
+
+PATIENCE: Final = 5.0  # so many times as quiet as usual has a run to be that confirms a finding
+MAX_CLEAN_RUNS: Final = 4
+
+
+class Learnt(NamedTuple):
+    """What the clean runs have shown."""
+
+    recordings: Sequence[RunRecording]
+    mask: Mask
+    clean: CleanRuns
+    known: KnownTimes
+    plans: Sequence[RunPlan]
+
+
+class Judged(NamedTuple):
+    """A plan that was run. `seconds` of wall time. `failed`: why it could not be run; "" if it was."""
+
+    plan: RunPlan
+    findings: Sequence[RunFinding]
+    recording: RunRecording | None
+    seconds: float
+    failed: str = ""
+    had_effect: bool = True
+    """Whether anything of the plan has happened."""
+
+
+class Confirmed(NamedTuple):
+    """A finding, with the plan that shows it. `is_stable`: it showed again. `number` counts them, from 1 on."""
+
+    number: int
+    finding: RunFinding
+    others: Sequence[RunFinding]
+    plan: RunPlan
+    recording: RunRecording
+    is_stable: bool
+
+
+Happening: TypeAlias = Learnt | Judged | Confirmed
+
+
+@dataclass
+class Explored:
+    """What an exploration has found. `unusable`: findings of the clean runs, with which it ends."""
+
+    learnt: Learnt | None = None
+    judged: list[Judged] = field(default_factory=list)
+    confirmed: list[Confirmed] = field(default_factory=list)
+    unusable: Sequence[RunFinding] = ()
+    left: Sequence[RunPlan] = ()
+    """Plans for which there was no time."""
+    seconds: float = 0.0
+
+    @property
+    def findings(self) -> list[Confirmed]:
+        return [each for each in self.confirmed if each.is_stable]
+
+    @property
+    def unstable(self) -> list[Confirmed]:
+        return [each for each in self.confirmed if not each.is_stable]
+
+
+class UnusableController(Exception):
+    """The controller does not do in a clean run what the workload needs. `findings` say what."""
+
+    def __init__(self, findings: Sequence[RunFinding], recording: RunRecording) -> None:
+        super().__init__(findings[0].sentence)
+        self.findings, self.recording = findings, recording
+
+
+# -- learning ---------------------------------------------------------------------------------------------------------
+
+
+def learn(exploration: Exploration) -> Learnt:
+    """Clean runs, and the plans that are made of them. Raises UnusableController, RunFailed, StartError, LoadError, NotRunnable."""
+    recordings: list[RunRecording] = []
+    known = KnownTimes()
+    for _ in range(exploration.clean_runs):
+        recording = runs.run(exploration, CLEAN, known)
+        if findings := judging.judge_clean(recording):
+            raise UnusableController(findings, recording)
+        recordings.append(recording)
+        known = _known(recordings)
+    mask = masks.learn(recordings, exploration.ignore)
+    considered = planning.consider(
+        recordings[0], mask, steps=len(exploration.workload), has_nodes=exploration.nodes is not None
+    )
+    clean = judging.clean_runs(recordings, mask)
+    return Learnt(recordings, mask, clean, known, planning.plans(considered, exploration.classes))
+
+
+def _known(recordings: Sequence[RunRecording]) -> KnownTimes:
+    return KnownTimes(
+        tuple(map(min, zip(*(recording.watches for recording in recordings), strict=True))),
+        max(step.seconds for recording in recordings for step in recording.steps),
+        max(recording.steps[0].seconds for recording in recordings),
+    )
+
+
+# -- running ----------------------------------------------------------------------------------------------------------
+
+
+def attempt(exploration: Exploration, learnt: Learnt, plan: RunPlan) -> Judged:
+    """Run a plan, and judge it."""
+    began = time.monotonic()
+    try:
+        recording = runs.run(exploration, plan, learnt.known)
+    except (RunFailed, StartError, LoadError) as error:
+        return Judged(plan, (), None, time.monotonic() - began, str(error), had_effect=False)
+    findings = judging.judge(learnt.clean, plan, recording)
+    return Judged(plan, findings, recording, time.monotonic() - began, had_effect=_had_effect(plan, recording))
+
+
+def _had_effect(plan: RunPlan, recording: RunRecording) -> bool:
+    return bool(recording.fired) or bool(plan.steps) or plan.instances > 1
+
+
+def explore(
+    exploration: Exploration,
+    learnt: Learnt,
+    plans: Sequence[RunPlan],
+    *,
+    until: float,
+    stop: Callable[[], bool] = lambda: False,
+) -> Iterator[Judged | Confirmed]:
+    """Run plans, `exploration.jobs` at a time, until a moment of the monotonic clock."""
+    known: set[tuple[str, str, str]] = set()
+    number = 0
+    for judged in _judged(exploration, learnt, plans, until, stop):
+        yield judged
+        if not judged.findings or judged.recording is None:
+            continue
+        key = judged.plan.klass, *judged.findings[0].signature
+        if key in known:
+            continue
+        known.add(key)
+        number += 1
+        yield confirm(exploration, learnt, judged, number)
+
+
+def _judged(
+    exploration: Exploration, learnt: Learnt, plans: Sequence[RunPlan], until: float, stop: Callable[[], bool]
+) -> Iterator[Judged]:
+    waiting = list(plans)
+    running: set[Future[Judged]] = set()
+    with ThreadPoolExecutor(max_workers=max(exploration.jobs, 1), thread_name_prefix="noxu-explore") as pool:
+        while waiting or running:
+            while waiting and len(running) < max(exploration.jobs, 1) and time.monotonic() < until and not stop():
+                running.add(pool.submit(attempt, exploration, learnt, waiting.pop(0)))
+            if not running:
+                return
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield future.result()
+
+
+# -- confirming -------------------------------------------------------------------------------------------------------
+
+
+def confirm(exploration: Exploration, learnt: Learnt, judged: Judged, number: int) -> Confirmed:
+    """Run the plan again, and leave out what the finding does not need."""
+    patient = replace(exploration, quiet=min(exploration.quiet * PATIENCE, 3.0))
+    again = attempt(patient, learnt, judged.plan)
+    first = judged.findings[0]
+    same = [finding for finding in again.findings if finding.signature == first.signature]
+    assert judged.recording is not None
+    if not same or again.recording is None:
+        return Confirmed(number, first, judged.findings[1:], judged.plan, judged.recording, is_stable=False)
+    plan, recording, finding = judged.plan, again.recording, same[0]
+    if len(judged.plan.faults) > 1:
+
+        def shows(faults: Sequence[object]) -> bool:
+            smaller = judged.plan._replace(faults=tuple(faults))  # type: ignore[arg-type]
+            found = attempt(exploration, learnt, smaller).findings
+            return any(each.signature == first.signature for each in found)
+
+        plan = judged.plan._replace(faults=tuple(smallest(judged.plan.faults, shows)))
+    others = [each for each in again.findings if each.signature != first.signature]
+    return Confirmed(number, finding, others, plan, recording, is_stable=True)

@@ -1,0 +1,386 @@
+"""What went wrong in a run, compared with the clean ones: findings, each with a sentence and the revisions that prove it.
+
+    exited       the controller ended by itself, or panicked
+    busy         it did not become idle: a hot loop, or a livelock
+    stuck        a step of the workload did not succeed, which it does in clean runs
+    deleted      it deleted something that it leaves alone in clean runs
+    created      it created something once more than in clean runs
+    missing      an object is not there at the end
+    left behind  an object is there at the end that is not there after a clean run
+    differs      an object is not at the end what it is after a clean run
+    not restored what was changed behind its back stays so
+    invariant    a condition of the person does not hold
+
+What a plan causes by itself is not held against the controller: objects that the plan deletes may be created again. If a
+step is stuck, the end is not compared, because the workload has not happened. All functions are pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from noxu.exploration.masks import Mask, MaskedNames, Path, Shape, end_state, shape_of, state
+from noxu.exploration.plans import RunPlan
+from noxu.exploration.recording import RecordedChange, RunRecording, Shown, at_step, number_of_steps
+from noxu.values import Object
+
+PANIC: Final = re.compile(r"^(panic: .*|fatal error: .*|thread '.*' panicked at .*)$", re.MULTILINE)
+"""A traceback of Python is none: programs catch exceptions, and log them."""
+MAX_PANIC: Final = 200  # characters
+_TRANSIENT: Final = (
+    "pods", "replicasets.apps", "endpoints", "endpointslices.discovery.k8s.io", "controllerrevisions.apps", "nodes",
+    "persistentvolumes",
+)  # fmt: skip
+"""What controllers of the cluster make and remove as they go."""
+COLLECTORS: Final = ("garbage-collector-controller", "namespace-controller", "pod-garbage-collector-controller")
+MAX_FIELDS: Final = 5
+_FOLLOWING: Final = ("endpoints", "endpointslices.discovery.k8s.io")
+"""What follows from pods and Services: where it differs, they do."""
+
+
+class RunFinding(NamedTuple):
+    """`subject`: the shape or the step that it is about. `revisions`: of the writes that prove it. `details`: lines below the sentence."""
+
+    kind: str
+    subject: str
+    sentence: str
+    revisions: tuple[int, ...] = ()
+    details: tuple[str, ...] = ()
+
+    @property
+    def signature(self) -> tuple[str, str]:
+        """Two runs that have it show the same bug."""
+        return self.kind, self.subject
+
+
+EndState: TypeAlias = Mapping[Shape, Sequence[Mapping[Path, tuple[Any, ...]]]]
+
+
+class CleanRuns(NamedTuple):
+    """What the clean runs say: how often the controller created and deleted each shape, at most; and the end."""
+
+    mask: Mask
+    ends: Sequence[EndState]
+    """After each step of the workload, the start first."""
+    created: Mapping[Shape, int]
+    deleted: Mapping[Shape, int]
+    steps: Mapping[str, float]
+    """The titles of steps, with the longest time."""
+
+
+def clean_runs(recordings: Sequence[RunRecording], mask: Mask) -> CleanRuns:
+    created: Counter[Shape] = Counter()
+    deleted: Counter[Shape] = Counter()
+    seconds: dict[str, float] = {}
+    for recording in recordings:
+        created |= _counts(recording, "create")
+        deleted |= _counts(recording, "delete")
+        for step in recording.steps:
+            seconds[step.title] = max(seconds.get(step.title, 0.0), step.seconds)
+    first = recordings[0]
+    ends = [end_state(at_step(first, step), mask) for step in range(number_of_steps(first) + 1)]
+    return CleanRuns(mask, ends, created, deleted, seconds)
+
+
+def judge(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> list[RunFinding]:
+    """The findings of a run, the gravest first."""
+    findings = [*_exits(recording), *_busy(recording), *_stuck(recording), *_broken(recording)]
+    findings += _taken_away(clean, plan, recording)
+    if not any(finding.kind in ("stuck", "busy") for finding in findings):
+        findings += _not_restored(clean, plan, recording)
+        findings += _made_again(clean, plan, recording)
+        findings += _end(clean, plan, recording, {finding.subject for finding in findings})
+    return findings
+
+
+def judge_clean(recording: RunRecording) -> list[RunFinding]:
+    """What is wrong with a clean run, before anything is explored."""
+    return [*_exits(recording), *_busy(recording), *_stuck(recording), *_broken(recording)]
+
+
+# -- the program ------------------------------------------------------------------------------------------------------
+
+
+def _exits(recording: RunRecording) -> Iterator[RunFinding]:
+    for life in recording.lives:
+        if life.status is not None and not life.planned:
+            said = last_panic(recording.output)
+            what = f"panicked: {said}" if said else f"ended with status {life.status}"
+            yield RunFinding("exited", said or f"status {life.status}", f"the controller {what}")
+            return
+    if said := last_panic(recording.output):
+        yield RunFinding("exited", said, f"the controller logged a panic: {said}")
+
+
+def last_panic(output: str) -> str:
+    """The line of a panic in the output of a program; "" if there is none."""
+    found = list(PANIC.finditer(output))
+    if not found:
+        return ""
+    return found[-1][0].strip()[:MAX_PANIC]
+
+
+def _busy(recording: RunRecording) -> Iterator[RunFinding]:
+    for step in recording.steps:
+        if step.never_idle:
+            loop = _loop(recording)
+            yield RunFinding(
+                "busy", step.title, f"after {step.title} the controller did not become idle: {loop or step.never_idle}"
+            )
+            return
+
+
+def _loop(recording: RunRecording) -> str:
+    """What the controller writes again and again; "" if nothing."""
+    written = Counter(change.place for change in recording.changes if change.is_of_controller)
+    for place, number in written.most_common(1):
+        if number > 20:
+            return f"it wrote {place} {number} times"
+    return ""
+
+
+def _stuck(recording: RunRecording) -> Iterator[RunFinding]:
+    for step in recording.steps:
+        if step.failure:
+            first = step.failure.strip().splitlines()
+            yield RunFinding(
+                "stuck",
+                step.title,
+                f"{step.title} did not succeed: {first[0] if first else ''}",
+                (),
+                tuple(first[1:12]),
+            )
+            return
+
+
+def _broken(recording: RunRecording) -> Iterator[RunFinding]:
+    for message, where in recording.broken:
+        yield RunFinding("invariant", message, f"{message} ({where})")
+
+
+# -- writes -----------------------------------------------------------------------------------------------------------
+
+
+def _counts(recording: RunRecording, effect: str) -> Counter[Shape]:
+    """How often each shape was created or deleted, as far as that is the controller's doing."""
+    names = MaskedNames(recording)
+    return Counter(shape_of(change.place, change.object, names) for change in _writes_of(recording, effect))
+
+
+def _writes_of(recording: RunRecording, effect: str) -> list[RecordedChange]:
+    """Its creations, or its deletions and those that no one else accounts for.
+
+    A controller may see that an object is gone before it sees that its owner is, and makes it once more; the garbage collector
+    takes that away, and nothing has happened.
+    """
+    collected = {
+        (change.place, (change.object.get("metadata") or {}).get("uid"))
+        for change in recording.changes
+        if change.effect == "delete" and change.author in COLLECTORS
+    }
+    return [
+        change
+        for change in recording.changes
+        if change.effect == effect
+        and (change.is_of_controller or (effect == "delete" and _is_remarkable(change)))
+        and not (effect == "create" and (change.place, (change.object.get("metadata") or {}).get("uid")) in collected)
+    ]
+
+
+def _is_remarkable(change: RecordedChange) -> bool:
+    """Whether a deletion counts that a controller of the cluster has made: it follows from something."""
+    return change.author not in ("workload", "fault", *COLLECTORS) and change.place.resource not in _TRANSIENT
+
+
+def _planned(plan: RunPlan, shape: Shape) -> bool:
+    """Whether a plan takes the object away, or changes it."""
+    text = repr(plan.steps) + repr([fault for fault in plan.faults if "mutate" in fault])
+    return bool(plan.steps or plan.faults) and f"'name': '{shape.name}'" in text and shape.resource in text
+
+
+def _taken_away(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> Iterator[RunFinding]:
+    names = MaskedNames(recording)
+    for shape, number in _counts(recording, "delete").items():
+        if number <= clean.deleted.get(shape, 0) or clean.mask.hides(shape) or shape.resource in _TRANSIENT:
+            continue
+        if _planned(plan, shape):
+            continue
+        writes = [
+            change
+            for change in _writes_of(recording, "delete")
+            if shape_of(change.place, change.object, names) == shape
+        ]
+        last = writes[-1]
+        yield RunFinding(
+            "deleted",
+            str(shape),
+            f"{_who(last)} deleted {shape} at revision {last.revision}"
+            + (f", {number} times instead of {clean.deleted.get(shape, 0)}" if clean.deleted.get(shape) else "")
+            + _because(last, recording),
+            tuple(change.revision for change in writes),
+        )
+
+
+def _made_again(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> Iterator[RunFinding]:
+    names = MaskedNames(recording)
+    gone = _counts(recording, "delete")
+    for shape, number in _counts(recording, "create").items():
+        usual = clean.created.get(shape, 0)
+        replaced = max(gone.get(shape, 0) - clean.deleted.get(shape, 0), 0) + _planned(plan, shape)
+        if number <= usual + replaced or clean.mask.hides(shape):
+            continue
+        writes = [
+            change
+            for change in _writes_of(recording, "create")
+            if shape_of(change.place, change.object, names) == shape
+        ]
+        last = writes[-1]
+        yield RunFinding(
+            "created",
+            str(shape),
+            f"the controller created {shape} {number} times instead of {usual}, the last one at revision {last.revision}"
+            + _because(last, recording),
+            tuple(change.revision for change in writes),
+        )
+
+
+def _who(change: RecordedChange) -> str:
+    return "the controller" if change.is_of_controller else change.author
+
+
+def _because(change: RecordedChange, recording: RunRecording) -> str:
+    """What the client had been shown, and what was true by then."""
+    stale = [(shown, newer) for shown in change.why if (newer := _newer(shown, change, recording)) is not None]
+    if stale:
+        shown, newer = stale[0]
+        return f", after {_shown(shown)}; at {newer.revision} the object had been {_happened(newer)}"
+    if change.why:
+        return f", after {_shown(change.why[0])}"
+    return ""
+
+
+def _newer(shown: Shown, write: RecordedChange, recording: RunRecording) -> RecordedChange | None:
+    """A later state of what was shown that was there before the write."""
+    for change in recording.changes:
+        if change.place == shown.place and shown.revision < change.revision < write.revision and shown.how != "list":
+            return change
+    return None
+
+
+def _shown(shown: Shown) -> str:
+    how = {"watch": "a watch had delivered", "get": "it had read", "list": "it had listed"}[shown.how]
+    event = f" ({shown.event})" if shown.event else ""
+    return f"{how} {shown.place}{event} at revision {shown.revision}"
+
+
+def _happened(change: RecordedChange) -> str:
+    return {"create": "created anew", "update": "changed", "delete": "deleted"}[change.effect]
+
+
+# -- states -----------------------------------------------------------------------------------------------------------
+
+
+def _end(clean: CleanRuns, plan: RunPlan, recording: RunRecording, named: set[str]) -> Iterator[RunFinding]:
+    """How the state differs from that of the clean runs: after the first step where it does, and at the end.
+
+    While a view is on, the controller cannot know the state, so only the end counts.
+    """
+    last = len(clean.ends) - 1
+    steps = [] if plan.moves or plan.steps else range(last)
+    for step in steps:
+        found = list(_differences(clean.ends[step], at_step(recording, step), clean.mask, named, f"after step {step}"))
+        if found:
+            yield from found
+            return
+    yield from _differences(clean.ends[last], recording, clean.mask, named, "at the end")
+
+
+def _differences(
+    expected: EndState, recording: RunRecording, mask: Mask, named: set[str], when: str
+) -> Iterator[RunFinding]:
+    after = end_state(recording, mask)
+    for shape in sorted(expected.keys() - after.keys()):
+        if str(shape) not in named:
+            yield RunFinding("missing", str(shape), f"{shape} is missing {when}{_last_write(shape, recording)}")
+    for shape in sorted(after.keys() - expected.keys()):
+        if str(shape) not in named:
+            yield RunFinding("left behind", str(shape), f"{shape} is left {when}{_last_write(shape, recording)}")
+    for shape in sorted(after.keys() & expected.keys()):
+        if str(shape) in named or shape.resource in _FOLLOWING:
+            continue
+        one, two = expected[shape], after[shape]
+        if len(one) != len(two):
+            word = "left behind" if len(two) > len(one) else "missing"
+            yield RunFinding(word, str(shape), f"there are {len(two)} of {shape} {when} instead of {len(one)}")
+            continue
+        lines = [line for before, now in zip(one, two, strict=True) for line in _fields(before, now)]
+        if lines:
+            sentence = f"{shape} differs {when}: {lines[0]}{_last_write(shape, recording)}"
+            yield RunFinding("differs", str(shape), sentence, (), tuple(lines[1:MAX_FIELDS]))
+
+
+def _fields(expected: Mapping[Path, tuple[Any, ...]], found: Mapping[Path, tuple[Any, ...]]) -> Iterator[str]:
+    for path in sorted(expected.keys() | found.keys()):
+        before, after = expected.get(path), found.get(path)
+        if before != after:
+            yield f"{'.'.join(path)} is {_value(after)} instead of {_value(before)}"
+
+
+def _value(values: tuple[Any, ...] | None) -> str:
+    if values is None:
+        return "absent"
+    text = repr(values[0]) if len(values) == 1 else repr(list(values))
+    return text if len(text) <= 80 else f"{text[:77]}…"
+
+
+def _last_write(shape: Shape, recording: RunRecording) -> str:
+    names = MaskedNames(recording)
+    for change in reversed(recording.changes):
+        if shape_of(change.place, change.object, names) == shape:
+            return f" ({change.effect}d by {_who(change)} at revision {change.revision})"
+    return ""
+
+
+def _not_restored(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> Iterator[RunFinding]:
+    """What was deleted or changed behind the controller's back has to be as before when the run is idle again."""
+    if plan.klass != "drift" or not plan.steps:
+        return
+    [extra] = plan.steps
+    drifted = int(extra["after"]) + 1  # the number of the step in this run
+    before, after = _states(recording, drifted - 1, clean.mask), _states(recording, drifted, clean.mask)
+    names = MaskedNames(recording)
+    touched = {
+        shape_of(change.place, change.object, names)
+        for change in recording.changes
+        if change.step == drifted and change.author == "workload"
+    }
+    for shape in touched:
+        if shape in before and shape not in after:
+            yield RunFinding(
+                "not restored", str(shape), f"{shape} was deleted behind the controller's back, and is not made again"
+            )
+        elif shape in before and (lines := list(_fields(before[shape], after[shape]))):
+            yield RunFinding(
+                "not restored",
+                str(shape),
+                f"{shape} was changed behind the controller's back, and stays so: {lines[0]}",
+            )
+
+
+def _states(recording: RunRecording, step: int, mask: Mask) -> dict[Shape, dict[Path, tuple[Any, ...]]]:
+    """What is there when a step is done."""
+    newest: dict[Any, Object | None] = {}
+    for change in recording.changes:
+        if change.step <= step:
+            newest[change.place] = change.after
+    names = MaskedNames(recording)
+    found = {}
+    for place, value in newest.items():
+        if value is not None:
+            shape = shape_of(place, value, names)
+            if not mask.hides(shape):
+                found[shape] = state(value, shape, mask, names)
+    return found

@@ -1,0 +1,174 @@
+"""What of an object differs from run to run by itself: it is masked before two runs are compared.
+
+Always masked are the fields that a server sets for each object anew (uid, times, resourceVersion, generation, managedFields).
+Uids in other fields, such as those of owners, become the shape of the object that has the uid. The *shape* of an
+object is its resource, namespace and name; a generated name becomes `*`, behind what it was generated from.
+
+Everything else is learnt: a field that differs among clean runs is noise of this controller.
+
+    run 1    status.token: 7f3a    spec.size: 1
+    run 2    status.token: 91bc    spec.size: 1         masked: status.token
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from noxu.exploration.recording import ObjectPlace, RunRecording
+from noxu.values import Object
+
+Path: TypeAlias = tuple[str, ...]
+"""Fields and `*` for the items of a list."""
+_ALWAYS: Final = frozenset(
+    {"uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "selfLink", "deletionTimestamp"}
+)
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+_UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_IGNORED_RESOURCES: Final = ("events", "events.events.k8s.io", "leases.coordination.k8s.io", "nodes")
+_OWN_PLACES: Final = ("services", "endpoints", "endpointslices.discovery.k8s.io")
+
+
+class Shape(NamedTuple):
+    """An object as it is the same in each run. A name that was generated ends with `*`."""
+
+    resource: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.resource} {self.namespace}/{self.name}" if self.namespace else f"{self.resource} {self.name}"
+
+
+class Mask(NamedTuple):
+    """`fields`: what is noise of each shape. `ignored`: patterns of a person, of shapes and of fields."""
+
+    fields: Mapping[Shape, frozenset[Path]] = {}
+    shapes: frozenset[Shape] = frozenset()
+    """Those that are not in every clean run."""
+    ignored: tuple[str, ...] = ()
+
+    def covers(self, shape: Shape, path: Path) -> bool:
+        return path in self.fields.get(shape, frozenset()) or any(
+            _matches(pattern, shape, path) for pattern in self.ignored
+        )
+
+    def hides(self, shape: Shape) -> bool:
+        """Whether an object is not compared at all."""
+        return (
+            shape.resource in _IGNORED_RESOURCES
+            or (shape.name == "kubernetes" and shape.resource in _OWN_PLACES)  # they have the port of the server
+            or shape in self.shapes
+            or any(_matches(pattern, shape, ()) for pattern in self.ignored)
+        )
+
+
+def shape_of(place: ObjectPlace, value: Object, names: MaskedNames) -> Shape:
+    return Shape(place.resource, place.namespace, names.masked(place, value))
+
+
+class MaskedNames:
+    """How names are masked that a server or a controller has made at random: by generateName, or after a masked owner."""
+
+    def __init__(self, recording: RunRecording) -> None:
+        self._masked: dict[ObjectPlace, str] = {}
+        self._uids: dict[str, str] = {}
+        for change in recording.changes:
+            value = change.object
+            self._see(change.place, value)
+        for place, value in recording.objects:
+            self._see(place, value)
+
+    def _see(self, place: ObjectPlace, value: Object) -> None:
+        metadata = value.get("metadata") or {}
+        if prefix := metadata.get("generateName"):
+            self._masked[place] = f"{prefix}*"
+        if uid := metadata.get("uid"):
+            self._uids[uid] = f"<uid of {place.resource} {self._masked.get(place, place.name)}>"
+
+    def masked(self, place: ObjectPlace, value: Object) -> str:
+        return self._masked.get(place, place.name)
+
+    def text(self, text: str) -> str:
+        """A text, in which uids and times are masked."""
+        if _TIME.fullmatch(text):
+            return "<time>"
+        return _UID.sub(lambda found: self._uids.get(found[0], "<uid>"), text)
+
+
+# -- comparing --------------------------------------------------------------------------------------------------------
+
+
+def leaves(value: Any, names: MaskedNames, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """The fields of an object that are compared, with their masked values. Items of a list are compared as a multiset."""
+    if isinstance(value, dict) and value:
+        for name, item in value.items():
+            if name in _ALWAYS and (not path or path[0] == "metadata" or name in ("uid", "resourceVersion")):
+                continue
+            yield from leaves(item, names, (*path, name))
+    elif isinstance(value, list) and value:
+        items = [sorted(_frozen(leaves(item, names, (*path, "*")))) for item in value]
+        for item in sorted(items):
+            yield from item
+    else:
+        yield path, names.text(value) if isinstance(value, str) else value
+
+
+def _frozen(fields: Iterable[tuple[Path, Any]]) -> list[tuple[Path, Any]]:
+    return [(path, value if isinstance(value, str) else repr(value)) for path, value in fields]
+
+
+def state(value: Object, shape: Shape, mask: Mask, names: MaskedNames) -> dict[Path, tuple[Any, ...]]:
+    """The fields of an object that are compared: the values by path, several for the items of a list."""
+    found: dict[Path, list[Any]] = {}
+    for path, item in leaves(value, names):
+        if not mask.covers(shape, path):
+            found.setdefault(path, []).append(item)
+    return {path: tuple(values) for path, values in found.items()}
+
+
+def end_state(recording: RunRecording, mask: Mask) -> dict[Shape, list[dict[Path, tuple[Any, ...]]]]:
+    """What is there at the end, by shape; several objects may have one, and are in order of their content."""
+    names = MaskedNames(recording)
+    found: dict[Shape, list[dict[Path, tuple[Any, ...]]]] = {}
+    for place, value in recording.objects:
+        shape = shape_of(place, value, names)
+        if not mask.hides(shape):
+            found.setdefault(shape, []).append(state(value, shape, mask, names))
+    return {shape: sorted(states, key=repr) for shape, states in found.items()}
+
+
+def learn(recordings: Sequence[RunRecording], ignored: Sequence[str] = ()) -> Mask:
+    """What differs among clean runs."""
+    bare = Mask(ignored=tuple(ignored))
+    states = [end_state(recording, bare) for recording in recordings]
+    everywhere = set.intersection(*(set(each) for each in states))
+    shapes = frozenset(shape for each in states for shape in each if shape not in everywhere)
+    fields: dict[Shape, frozenset[Path]] = {}
+    for shape in everywhere:
+        noisy: set[Path] = set()
+        first = states[0][shape]
+        for other in (each[shape] for each in states[1:]):
+            if len(other) != len(first):
+                shapes |= {shape}
+                continue
+            for one, two in zip(first, other, strict=True):
+                noisy |= {path for path in one.keys() | two.keys() if one.get(path) != two.get(path)}
+        if noisy:
+            fields[shape] = frozenset(noisy)
+    return Mask(fields, shapes, tuple(ignored))
+
+
+def _matches(pattern: str, shape: Shape, path: Path) -> bool:
+    """`configmaps/leader*` is an object, `*.status.x` and `widgets.status.x` are fields of a resource."""
+    resource = shape.resource.partition(".")[0]
+    if "/" in pattern:
+        kind, _, name = pattern.partition("/")
+        return not path and fnmatchcase(resource, kind) and fnmatchcase(shape.name, name)
+    kind, dot, field = pattern.partition(".")
+    if not dot or not path or not fnmatchcase(resource, kind):
+        return False
+    text = ".".join(step for step in path if step != "*")
+    return fnmatchcase(text, field) or text.startswith(f"{field}.")

@@ -1,0 +1,152 @@
+"""The moves of a plan, made while its run goes on: each one when its trigger fires, after the one before.
+
+A move looks at a change before its writer is answered, as a trigger of a fault does. So the next thing that the controller is
+shown or asks for is under the move.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from noxu.api.errors import ApiError
+from noxu.control.fault_routes import Faults
+from noxu.control.fault_triggers import WRITER
+from noxu.control.faults import triggers
+from noxu.control.faults.triggers import Trigger
+from noxu.control.running import Control
+from noxu.exploration.plans import views_of
+from noxu.registry import kind_names
+from noxu.registry.authors import Author, writing_as
+from noxu.registry.draft import Action, WriteRequest
+from noxu.registry.resource import Resource
+from noxu.registry.stored_object import StoredObject, object_at
+from noxu.values import Object
+from noxu_storage.types import Event, Key, Revision
+
+VIEW: Final = "explored-view"
+
+
+class Moves:
+    """A `LogWatcher`. `made` says what was done, for the report. `restart` kills the program, which is started again."""
+
+    def __init__(self, control: Control, moves: Sequence[Object], user: str, restart: Callable[[], None]) -> None:
+        self.made: list[Object] = []
+        self._control = control
+        self._moves = list(moves)
+        self._user = user
+        self._restart = restart
+        self._marks: dict[str, Revision] = {}
+        self._seen = 0  # of the changes that the current move counts
+        self.views: list[str] = []
+        """The names of the views that are on."""
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._waiting: tuple[Trigger, Resource] | None = None
+        self._await_next()
+
+    def begin(self) -> None:
+        if self._waiting is not None:
+            self._control.server.plane.cache.watchers[self] = None
+
+    def end_views(self) -> bool:
+        """What the controller sees is the present again. Returns whether it was not."""
+        faults = self._control.part(Faults)
+        there = {rule.name for rule in faults.armed.rules}
+        for name in self.views:
+            if name in there:
+                faults.remove(name)
+        had_views, self.views = bool(self.views), []
+        return had_views
+
+    def stop(self) -> None:
+        """Make no further move."""
+        self._control.server.plane.cache.watchers.pop(self, None)
+        self._waiting = None
+
+    def _await_next(self) -> None:
+        self._waiting, self._seen = None, 0
+        if len(self.made) == len(self._moves):
+            return
+        trigger, _ = triggers.parse(self._moves[len(self.made)]["when"])
+        assert trigger is not None
+        served = self._control.server.plane.served_resources.current
+        try:
+            self._waiting = trigger, kind_names.find(served, trigger.resource).versions.storage
+        except LookupError:
+            return  # nothing of it can change
+
+    # -- the log
+
+    def deliver(self, events: Sequence[Event], revision: Revision) -> None:
+        for event in events:
+            while self._fires(event):
+                move = self._moves[len(self.made)]
+                self.made.append({"move": move, "revision": event.revision})
+                self._make(move, event)
+                previous = self._waiting
+                self._await_next()
+                if self._waiting is not None and self._waiting == previous:
+                    break  # the same trigger again is about a later change
+
+    def end(self) -> None:
+        """What was missed while the cache was reset makes no move."""
+
+    def _fires(self, event: Event) -> bool:
+        if self._waiting is None:
+            return False
+        (trigger, resource), key = self._waiting, event.key
+        if key.collection != resource.collection:
+            return False
+        if not triggers.concerns(trigger, key.partition.removesuffix("/"), key.name):
+            return False
+        before = event.previous
+        old = None if before is None else object_at(StoredObject(key, before.value, before.revision), resource)
+        new = None if event.value is None else object_at(StoredObject(key, event.value, event.revision), resource)
+        if not triggers.fires(trigger, old, new):
+            return False
+        self._seen += 1
+        return self._seen == trigger.nth
+
+    # -- making
+
+    def _make(self, move: Object, event: Event) -> None:
+        if "mark" in move:
+            self._marks[move["mark"]] = event.revision
+        if move.get("release"):
+            asyncio.get_running_loop().call_soon(self.end_views)
+        for view in views_of(move):
+            self._freeze(view, event.revision)
+        if "faults" in move:
+            self._control.part(Faults).add(move["faults"])
+        if move.get("restart"):
+            self._restart()
+        if "delete" in move:
+            task = asyncio.ensure_future(self._delete(move["delete"], event.key))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    def _freeze(self, view: Object, revision: Revision) -> None:
+        name = f"{VIEW}-{len(self.views) + 1}"
+        match = {field: view[field] for field in ("resource", "namespace", "name") if view.get(field)}
+        rule = {
+            "name": name,
+            "match": {**match, "user": self._user},
+            "view": "hold" if view.get("hold") else "freeze",
+        }
+        self.views.append(name)
+        at = self._marks.get(view.get("from", ""), revision)
+        # not among the watchers of the log, which a rule changes
+        asyncio.get_running_loop().call_soon(lambda: self._control.part(Faults).add([rule], at))
+
+    async def _delete(self, wanted: Any, key: Key) -> None:
+        """Delete an object behind the controller's back: the one that is named, or that of the trigger."""
+        plane = self._control.server.plane
+        named = wanted if isinstance(wanted, dict) else {}
+        resource = kind_names.find(plane.served_resources.current, named["resource"])
+        request = WriteRequest(Action.DELETE, resource, named.get("namespace", ""), named["name"], user=WRITER)
+        with writing_as(Author(verb="delete", user=WRITER.name)):
+            try:
+                await plane.writer.write(request)
+            except ApiError:
+                return  # it is gone already

@@ -1,0 +1,142 @@
+"""A plan: the one thing that happens in a run besides its workload, as a file that a person can read, change and run again.
+
+    class: stale
+    title: the view of widgets a stays at its state before the deletion, and the controller starts again
+    faults: []                                   # rules of docs/faults.md
+    moves:                                       # one after the other
+    - {when: {updated: widgets.example.com, name: a, changed: {metadata.deletionTimestamp: {}}}, mark: before}
+    - {when: {created: widgets.example.com, name: a}, view: {resource: widgets.example.com, from: before}, restart: true}
+    instances: 1                                 # of the program at the same time
+    steps: [{after: 2, patch: {…}}]              # of the workload, besides its own
+
+A move waits for its trigger (see control.faults.triggers) when the one before has been made. `mark` gives the revision a name.
+`view` freezes what the controller sees of a resource, or of one object, at a marked revision (`hold: true`: it lists again when the
+view ends, and never sees what was between). `restart` kills the program, which is started again; `delete` deletes an object.
+What is left of views and faults ends when the last step of the workload is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import yaml
+
+from noxu.api.errors import ApiError
+from noxu.control.faults import rules, triggers
+from noxu.features import meant
+from noxu.values import Json, Object
+
+CLASSES: Final = ("crash", "stale", "unobserved", "ambiguous", "refused", "drift", "order", "workload", "spec")
+_FIELDS: Final = ("class", "title", "faults", "moves", "instances", "steps")
+_MOVES: Final = ("when", "mark", "view", "views", "restart", "delete", "release", "faults")
+_VIEW: Final = ("resource", "namespace", "name", "from", "hold")
+
+
+class PlanError(ValueError):
+    """A plan cannot be read. The message says where, and what is right."""
+
+
+class RunPlan(NamedTuple):
+    """`about` are the shapes that it is about, for coverage; `worth` orders plans, the greatest first. Neither is in a file."""
+
+    klass: str
+    title: str
+    faults: tuple[Object, ...] = ()
+    moves: tuple[Object, ...] = ()
+    instances: int = 1
+    steps: tuple[Object, ...] = ()
+    about: tuple[str, ...] = ()
+    worth: float = 0.0
+
+    @property
+    def value(self) -> Object:
+        """What is in its file."""
+        value: Object = {"class": self.klass, "title": self.title}
+        for name, given in (("faults", self.faults), ("moves", self.moves), ("steps", self.steps)):
+            if given:
+                value[name] = list(given)
+        return value | ({"instances": self.instances} if self.instances > 1 else {})
+
+    @property
+    def is_clean(self) -> bool:
+        return self.klass == "clean"
+
+
+CLEAN: Final = RunPlan("clean", "nothing happens but the workload")
+
+
+def text_of(plan: RunPlan) -> str:
+    return yaml.safe_dump(plan.value, sort_keys=False, width=120)
+
+
+def read(path: Path) -> RunPlan:
+    """Raises PlanError."""
+    try:
+        value = yaml.safe_load(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise PlanError(f"{path} cannot be read: {getattr(error, 'strerror', '') or error}") from None
+    except yaml.YAMLError as error:
+        raise PlanError(f"{path} is no YAML: {' '.join(str(error).split())}") from None
+    try:
+        return parse(value)
+    except PlanError as error:
+        raise PlanError(f"{path}: {error}") from None
+
+
+def parse(value: Json) -> RunPlan:
+    """Raises PlanError."""
+    if not isinstance(value, dict):
+        raise PlanError("a plan is an object with class, title, faults, moves")
+    _check_names(value, _FIELDS, "")
+    klass = value.get("class")
+    if klass not in (*CLASSES, CLEAN.klass):
+        raise PlanError(f"class: {klass!r} is none of {', '.join(CLASSES)}{meant(str(klass), CLASSES)}")
+    for name in ("faults", "moves", "steps"):
+        if not isinstance(value.get(name, []), list) or not all(isinstance(each, dict) for each in value.get(name, [])):
+            raise PlanError(f"{name}: it is a list of objects")
+    instances = value.get("instances", 1)
+    if instances not in (1, 2):
+        raise PlanError("instances: it is 1 or 2")
+    try:
+        rules.parse(value.get("faults", []))
+    except ApiError as error:
+        raise PlanError(f"faults: {error.message}") from None
+    for n, move in enumerate(value.get("moves", [])):
+        _check_move(move, f"moves[{n}]")
+    return RunPlan(
+        str(klass),
+        str(value.get("title") or klass),
+        tuple(value.get("faults", ())),
+        tuple(value.get("moves", ())),
+        instances,
+        tuple(value.get("steps", ())),
+    )
+
+
+def _check_names(value: Object, known: Sequence[str], place: str) -> None:
+    for name in value:
+        if name not in known:
+            raise PlanError(
+                f"{place}{name}: there is no such field{meant(str(name), known)}: there are {', '.join(known)}"
+            )
+
+
+def _check_move(move: Mapping[str, Any], place: str) -> None:
+    _check_names(dict(move), _MOVES, f"{place}.")
+    if "when" not in move:
+        raise PlanError(f"{place}: it lacks `when`, its trigger")
+    _, problems = triggers.parse(move["when"])
+    if problems:
+        where, why = problems[0]
+        raise PlanError(f"{place}.when{where and '.'}{where}: {why}")
+    for view in views_of(move):
+        if not isinstance(view, dict) or not view.get("resource"):
+            raise PlanError(f"{place}.view: it has a resource, and perhaps namespace, name, from, hold")
+        _check_names(view, _VIEW, f"{place}.view.")
+
+
+def views_of(move: Mapping[str, Any]) -> list[Any]:
+    """The views that a move freezes."""
+    return [*([move["view"]] if "view" in move else []), *move.get("views", ())]

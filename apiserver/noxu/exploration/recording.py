@@ -1,0 +1,186 @@
+"""The recording of a run: every write with its author and what its client had been shown, and what was there at the end.
+
+Plans are made of the recordings of clean runs, and each other run is judged against them, so a recording is plain data: it can
+be saved (`.noxu`, JSON compressed by gzip), read by a person, and judged again.
+
+An author is `controller` for the program under test (`controller-2` for the second one), `workload` for the steps,
+`fault` for what a plan does to objects, and the name of a controller of this server otherwise.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from noxu.values import Object
+
+CONTROLLER: Final = "controller"
+WORKLOAD: Final = "workload"
+FAULT: Final = "fault"
+FORMAT: Final = 1
+MAX_OUTPUT: Final = 64 * 1024  # bytes of what a program has said, the newest
+
+
+class ObjectPlace(NamedTuple):
+    """An object: `widgets.example.com`, its namespace ("" for none), its name."""
+
+    resource: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.resource} {self.namespace}/{self.name}" if self.namespace else f"{self.resource} {self.name}"
+
+
+class Shown(NamedTuple):
+    """What a client was shown before it wrote: by `watch`, `get` or `list`; `event` is ADDED, MODIFIED, DELETED, or ""."""
+
+    how: str
+    revision: int
+    event: str
+    place: ObjectPlace
+
+
+class RecordedChange(NamedTuple):
+    """A write that the store has. `before` None: created; `after` None: deleted.
+
+    `step`: the number of the step of the workload during which it happened; 0: before the first one.
+    """
+
+    revision: int
+    verb: str
+    subresource: str
+    place: ObjectPlace
+    author: str
+    before: Object | None
+    after: Object | None
+    why: tuple[Shown, ...]
+    step: int
+
+    @property
+    def is_of_controller(self) -> bool:
+        return self.author.startswith(CONTROLLER)
+
+    @property
+    def object(self) -> Object:
+        """The newest state that there is of it."""
+        return self.after if self.after is not None else self.before or {}
+
+    @property
+    def effect(self) -> str:
+        return "create" if self.before is None else "delete" if self.after is None else "update"
+
+
+class Life(NamedTuple):
+    """One life of a program: `status` None: it ran until the end. `planned`: a plan has ended it."""
+
+    program: int
+    status: int | None
+    planned: bool
+
+
+class StepResult(NamedTuple):
+    """`failure` "": the step has succeeded, and the run has become idle. `seconds` of wall time."""
+
+    title: str
+    seconds: float
+    failure: str = ""
+    never_idle: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecording:
+    """`objects` are those at the end. `requests`: how many of the controller, by verb, resource and code.
+
+    `broken`: invariants that did not hold, with where. `habits`: how often the controller had each bad habit.
+    """
+
+    changes: Sequence[RecordedChange]
+    objects: Sequence[tuple[ObjectPlace, Object]]
+    requests: Sequence[tuple[str, str, int, int]]
+    lives: Sequence[Life]
+    steps: Sequence[StepResult]
+    output: str
+    seconds: float
+    fired: Sequence[Object] = ()
+    broken: Sequence[tuple[str, str]] = ()
+    habits: Sequence[tuple[str, int]] = ()
+    watches: tuple[int, ...] = ()
+    """How many watches each program had begun when it was idle after its start."""
+
+    @property
+    def failures(self) -> list[StepResult]:
+        return [step for step in self.steps if step.failure or step.never_idle]
+
+
+def number_of_steps(recording: RunRecording) -> int:
+    """How many steps of a workload it has, without its start and its end."""
+    return max(len(recording.steps) - 2, 0)
+
+
+def at_step(recording: RunRecording, step: int) -> RunRecording:
+    """The recording up to the moment when a step was done; 0: the start. Its objects are those of then."""
+    first: dict[ObjectPlace, Object | None] = {}
+    for change in recording.changes:
+        first.setdefault(change.place, change.before)
+    there = {place: value for place, value in recording.objects if place not in first}
+    there |= {place: value for place, value in first.items() if value is not None}
+    changes = [change for change in recording.changes if change.step <= step]
+    for change in changes:
+        if change.after is None:
+            there.pop(change.place, None)
+        else:
+            there[change.place] = change.after
+    return replace(recording, changes=changes, objects=sorted(there.items()))
+
+
+# -- as bytes ---------------------------------------------------------------------------------------------------------
+
+
+def to_bytes(recording: RunRecording, plan: Object) -> bytes:
+    """A file that `from_bytes` reads."""
+    value = {"format": FORMAT, "plan": plan, "recording": recording}
+    return gzip.compress(orjson.dumps(value, default=_plain), mtime=0)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return list(value)
+    raise TypeError(type(value).__name__)
+
+
+def from_bytes(content: bytes) -> tuple[Object, RunRecording]:
+    """(The plan, the recording.) Raises ValueError for another file."""
+    try:
+        value = orjson.loads(gzip.decompress(content))
+        if value["format"] != FORMAT:
+            raise ValueError(f"its format is {value['format']}, and this version reads {FORMAT}")
+        return value["plan"], _recording(value["recording"])
+    except (OSError, EOFError, KeyError, TypeError) as error:
+        raise ValueError(f"it is no recording of an exploration: {error}") from None
+
+
+def _recording(value: Object) -> RunRecording:
+    return RunRecording(
+        [_change(item) for item in value["changes"]],
+        [(ObjectPlace(*place), found) for place, found in value["objects"]],
+        [tuple(item) for item in value["requests"]],
+        [Life(*item) for item in value["lives"]],
+        [StepResult(*item) for item in value["steps"]],
+        value["output"],
+        value["seconds"],
+        value["fired"],
+        [tuple(item) for item in value["broken"]],
+        [tuple(item) for item in value["habits"]],
+        tuple(value["watches"]),
+    )
+
+
+def _change(item: Sequence[Any]) -> RecordedChange:
+    change = RecordedChange(*item)
+    why = tuple(Shown(how, revision, event, ObjectPlace(*place)) for how, revision, event, place in change.why)
+    return change._replace(place=ObjectPlace(*change.place), why=why)

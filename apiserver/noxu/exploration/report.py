@@ -1,0 +1,205 @@
+"""What an exploration says: a sentence a finding, its evidence, the files that reproduce it; and what was explored.
+
+    1  crash       secrets default/a is missing after step 1
+                   when the controller is killed after the create of configmaps a (number 1) is committed
+                   the clean run went on with create of secrets a; this one did not
+                   explore-1.yaml  explore-1.noxu
+
+All functions are pure: they make lines and values of an `Explored`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final
+from xml.sax.saxutils import escape, quoteattr
+
+from noxu.exploration.exploring import Confirmed, Explored, Judged
+from noxu.exploration.judging import RunFinding
+from noxu.exploration.masks import MaskedNames, shape_of
+from noxu.exploration.plans import CLASSES
+from noxu.exploration.recording import RecordedChange, RunRecording
+from noxu.values import Object
+
+MAX_LOG: Final = 15  # lines of the controller's log
+MAX_SHOWN: Final = 8
+_WIDTH: Final = 11
+_INDENT: Final = " " * (_WIDTH + 4)
+
+
+def finding_lines(confirmed: Confirmed, files: Sequence[str] = (), clean: RunRecording | None = None) -> Iterator[str]:
+    """A finding with its evidence."""
+    yield f"{confirmed.number:>2}  {confirmed.plan.klass:<{_WIDTH}}{confirmed.finding.sentence}"
+    yield from (f"{_INDENT}{line}" for line in confirmed.finding.details)
+    yield f"{_INDENT}when {confirmed.plan.title}"
+    yield from (f"{_INDENT}also: {other.sentence}" for other in confirmed.others[:MAX_SHOWN])
+    if clean is not None and (line := divergence(clean, confirmed.recording)):
+        yield f"{_INDENT}{line}"
+    if not confirmed.is_stable:
+        yield f"{_INDENT}it did not show again when the plan was run once more: it depends on time, too"
+    if files:
+        yield f"{_INDENT}{'  '.join(files)}"
+
+
+def unusable_lines(findings: Sequence[RunFinding], recording: RunRecording) -> Iterator[str]:
+    """Why nothing is explored: what is wrong in a clean run, and what the controller says."""
+    for finding in findings:
+        yield f"without any fault: {finding.sentence}"
+        yield from (f"  {line}" for line in finding.details)
+    yield from (f"  | {line}" for line in log_lines(recording.output))
+
+
+def log_lines(output: str) -> list[str]:
+    """The newest lines of a program's output."""
+    return output.splitlines()[-MAX_LOG:]
+
+
+def divergence(clean: RunRecording, recording: RunRecording) -> str:
+    """Where the controller first writes something else than in a clean run; "" if it never does."""
+    expected, found = (_written(each) for each in (clean, recording))
+    for n, (one, two) in enumerate(zip(expected, found, strict=False)):
+        if one != two:
+            return f"the first difference is write {n + 1} of the controller: {two} instead of {one}"
+    if len(expected) > len(found):
+        return f"the clean run went on with {expected[len(found)]}, this one did not"
+    if len(found) > len(expected):
+        return f"the clean run ended before {found[len(expected)]}"
+    return ""
+
+
+def _written(recording: RunRecording) -> list[str]:
+    names = MaskedNames(recording)
+    return [_write(change, names) for change in recording.changes if change.is_of_controller]
+
+
+def _write(change: RecordedChange, names: MaskedNames) -> str:
+    of = f" of {change.subresource}" if change.subresource else ""
+    return f"{change.verb or change.effect}{of} of {shape_of(change.place, change.object, names)}"
+
+
+# -- summary ----------------------------------------------------------------------------------------------------------
+
+
+def summary_lines(outcome: Explored) -> Iterator[str]:
+    """How much was explored, and what was found."""
+    plans = Counter(judged.plan.klass for judged in outcome.judged if not judged.failed)
+    effects = Counter(judged.plan.klass for judged in outcome.judged if judged.had_effect)
+    found = Counter(confirmed.plan.klass for confirmed in outcome.findings)
+    left = Counter(plan.klass for plan in outcome.left)
+    failed = [judged for judged in outcome.judged if judged.failed]
+    rows = [
+        (klass, plans[klass], effects[klass], found[klass], left[klass])
+        for klass in CLASSES
+        if plans[klass] or left[klass]
+    ]
+    yield f"{'class':<{_WIDTH + 2}}{'plans':>7}{'took effect':>13}{'findings':>10}{'not run':>9}"
+    for klass, run, effect, number, rest in rows:
+        yield f"{klass:<{_WIDTH + 2}}{run:>7}{effect:>13}{number:>10}{rest:>9}"
+    yield from coverage_lines(outcome)
+    if outcome.unstable:
+        yield f"{_count(len(outcome.unstable), 'finding')} did not show again, and {'is' if len(outcome.unstable) == 1 else 'are'} not counted"
+    if failed:
+        yield f"{_count(len(failed), 'plan')} could not be run: {failed[0].plan.title}: {failed[0].failed}"
+    yield f"{_count(len(outcome.findings), 'finding')} in {_count(len(outcome.judged), 'run')}, {outcome.seconds:.0f} s"
+
+
+def coverage_lines(outcome: Explored) -> Iterator[str]:
+    """Which writes of the clean run were crashed at or lost, and which objects were seen late."""
+    if outcome.learnt is None:
+        return
+    writes = {
+        (change.verb, change.place.resource, change.subresource)
+        for change in outcome.learnt.recordings[0].changes
+        if change.is_of_controller
+    }
+    struck = {
+        tuple(judged.plan.about[1:4])
+        for judged in outcome.judged
+        if judged.plan.klass in ("crash", "ambiguous") and judged.had_effect and len(judged.plan.about) > 3
+    }
+    kinds = {(_api_verb(verb), resource, subresource) for verb, resource, subresource in writes}
+    yield f"{len(kinds & struck)} of {_count(len(kinds), 'kind')} of writes were struck by a crash or a lost answer"
+    masked = sum(map(len, outcome.learnt.mask.fields.values())) + len(outcome.learnt.mask.shapes)
+    if masked:
+        yield f"{_count(masked, 'field or object', 'fields and objects')} differed among the clean runs, and are not compared"
+
+
+def _api_verb(verb: str) -> str:
+    return "patch" if verb == "apply" else verb
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number} {one if number == 1 else many or f'{one}s'}"
+
+
+def mask_lines(outcome: Explored) -> Iterator[str]:
+    """What is not compared, because it differs among clean runs."""
+    if outcome.learnt is None:
+        return
+    for shape, paths in sorted(outcome.learnt.mask.fields.items()):
+        yield f"masked: {shape}: {', '.join('.'.join(path) for path in sorted(paths))}"
+    for shape in sorted(outcome.learnt.mask.shapes):
+        yield f"masked: {shape}, which is not there in every clean run"
+
+
+# -- for machines -----------------------------------------------------------------------------------------------------
+
+
+def as_value(outcome: Explored, files: dict[int, Sequence[str]]) -> Object:
+    """JSON of all of it."""
+    return {
+        "findings": [_finding(each, files.get(each.number, ())) for each in outcome.findings],
+        "unstable": [_finding(each, files.get(each.number, ())) for each in outcome.unstable],
+        "cleanRuns": [{"kind": finding.kind, "sentence": finding.sentence} for finding in outcome.unusable],
+        "plans": [_plan(judged) for judged in outcome.judged],
+        "notRun": [plan.value for plan in outcome.left],
+        "masked": list(mask_lines(outcome)),
+        "seconds": round(outcome.seconds, 1),
+    }
+
+
+def _finding(confirmed: Confirmed, files: Sequence[str]) -> Object:
+    return {
+        "number": confirmed.number,
+        "class": confirmed.plan.klass,
+        "kind": confirmed.finding.kind,
+        "subject": confirmed.finding.subject,
+        "sentence": confirmed.finding.sentence,
+        "details": list(confirmed.finding.details),
+        "revisions": list(confirmed.finding.revisions),
+        "plan": confirmed.plan.value,
+        "files": list(files),
+    }
+
+
+def _plan(judged: Judged) -> Object:
+    return {
+        "class": judged.plan.klass,
+        "title": judged.plan.title,
+        "seconds": round(judged.seconds, 2),
+        "tookEffect": judged.had_effect,
+        "findings": [finding.sentence for finding in judged.findings],
+        **({"failed": judged.failed} if judged.failed else {}),
+    }
+
+
+def as_junit(outcome: Explored) -> str:
+    """JUnit's XML: a test case for each plan."""
+    failing = {id(confirmed.plan): confirmed for confirmed in outcome.findings}
+    by_title = {confirmed.plan.title: confirmed for confirmed in failing.values()}
+    cases = []
+    for judged in outcome.judged:
+        name = f'    <testcase classname={quoteattr(judged.plan.klass)} name={quoteattr(judged.plan.title)} time="{judged.seconds:.2f}"'
+        confirmed = by_title.get(judged.plan.title)
+        if judged.failed:
+            cases.append(f"{name}><skipped message={quoteattr(judged.failed[:200])}/></testcase>")
+        elif confirmed is not None:
+            text = escape("\n".join(finding_lines(confirmed)))
+            cases.append(f"{name}><failure message={quoteattr(confirmed.finding.sentence)}>{text}</failure></testcase>")
+        else:
+            cases.append(f"{name}/>")
+    head = f'  <testsuite name="noxu explore" tests="{len(cases)}" failures="{len(by_title)}" time="{outcome.seconds:.1f}">'
+    return "\n".join(
+        ['<?xml version="1.0" encoding="utf-8"?>', "<testsuites>", head, *cases, "  </testsuite>", "</testsuites>", ""]
+    )

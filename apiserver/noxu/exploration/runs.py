@@ -1,0 +1,312 @@
+"""One run: a fresh server, the program under test, the workload step by step, and what a plan does meanwhile.
+
+    server starts ─ program starts ─ idle ─ step 1 ─ idle ─ … ─ step n ─ idle ─ faults and views end ─ idle ─ recorded
+
+Idle means that the program has done what it does: it runs, watches what it has watched in the clean runs, and has not asked
+for anything for `quiet` seconds. Every wait has a limit. A program that ends by itself is started again, as in a cluster;
+a recording says so. Nothing is left of a run: neither process nor port nor file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import signal
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from noxu.api.errors import ApiError
+from noxu.exploration import steps
+from noxu.exploration.moves import Moves
+from noxu.exploration.plans import RunPlan
+from noxu.exploration.recording import CONTROLLER, MAX_OUTPUT, Life, RunRecording, StepResult
+from noxu.exploration.server import ExploredServer
+from noxu.exploration.settings import ControllerCommand, Exploration
+from noxu.testing.errors import WaitTimeout
+from noxu.testing.programs import TestedProgram
+from noxu.values import Object
+
+FIRST_QUIET: Final = 1.0  # seconds without a request, after which a program has started that is not known yet
+LOOKS_EVERY: Final = 0.02  # seconds
+IDLE_WITHIN: Final = 10.0  # seconds for a run to become idle after a step, at least
+WITH_VIEW: Final = 1.5  # seconds for a run to become idle whose controller sees the past
+SLOWER: Final = 5.0  # so many times as long as in the clean runs may it take
+MAX_LOG: Final = 8 * 1024 * 1024  # bytes of output, from which on the older ones are dropped
+KILLED: Final = 128 + signal.SIGKILL
+
+
+class KnownTimes(NamedTuple):
+    """What the clean runs have shown. `watches`: how many each program opens when it starts. `seconds`: the longest time of a step."""
+
+    watches: tuple[int, ...] = ()
+    seconds: float = 0.0
+    start: float = 0.0
+
+    @property
+    def idle_within(self) -> float:
+        return max(IDLE_WITHIN, SLOWER * self.seconds)
+
+
+class RunFailed(Exception):
+    """A run cannot begin or go on. The message says why."""
+
+
+@dataclass(slots=True)
+class _Programs:
+    """The programs of a run, and their kubeconfigs' users."""
+
+    started: list[TestedProgram]
+    users: list[str]
+    log: Path
+    kills: int = 0
+    """How often a plan has killed one."""
+    known: KnownTimes = field(default_factory=KnownTimes)
+
+
+def run(exploration: Exploration, plan: RunPlan, known: KnownTimes = KnownTimes()) -> RunRecording:  # noqa: B008 - immutable
+    """Raises RunFailed, StartError, LoadError, NotRunnable."""
+    directory = Path(tempfile.mkdtemp(prefix="noxu-explore-"))
+    try:
+        return _run(exploration, plan, known, directory)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _run(exploration: Exploration, plan: RunPlan, known: KnownTimes, directory: Path) -> RunRecording:
+    began = time.monotonic()
+    options: dict[str, Any] = {} if exploration.nodes is None else {"nodes": exploration.nodes}
+    with (
+        ExploredServer(None, exploration.manifests, history="all", **options) as server,
+        contextlib.ExitStack() as open_,
+    ):
+        programs = _programs(server, exploration, plan, directory, known)
+        loaded, bounds, results = server.revision, list[int](), list[StepResult]()
+
+        def restart() -> None:
+            programs.kills += 1
+            for program in programs.started:
+                program.send(signal.SIGKILL)
+
+        with server.faults({"rules": list(plan.faults)}) as faults:
+            for program in programs.started:
+                open_.enter_context(program)
+            results.append(_start(server, programs, exploration))
+            watched = watches(server, programs.users)
+            moves = server.moves(plan.moves, f"{CONTROLLER}*", restart)
+            extra = {int(step["after"]): step for step in plan.steps}
+            for number, step in enumerate(_workload(exploration, extra), 1):
+                bounds.append(server.revision)
+                results.append(_step(server, programs, step, exploration, number, moves))
+                if results[-1].failure and plan.is_clean:
+                    break
+            fired = list(faults.fired)
+        results.append(_end(server, programs, moves, exploration))
+        changes, objects = server.changes(loaded, bounds), server.stored()
+        requests = _requests(server)
+        lives = _lives(programs, fired)
+    output = _tail(programs.log)
+    seconds = time.monotonic() - began
+    return RunRecording(
+        changes, objects, requests, lives, results, output, seconds, [*fired, *moves.made], watches=watched
+    )
+
+
+def _workload(exploration: Exploration, extra: dict[int, Object]) -> Iterator[steps.WorkloadStep]:
+    for number, step in enumerate(exploration.workload, 1):
+        yield step
+        if number in extra:
+            yield from steps.parse(extra[number]["steps"], Path(), "steps")
+
+
+# -- programs ---------------------------------------------------------------------------------------------------------
+
+
+def _programs(
+    server: ExploredServer, exploration: Exploration, plan: RunPlan, directory: Path, known: KnownTimes
+) -> _Programs:
+    """The programs, which do not run yet. Raises RunFailed."""
+    programs = _Programs([], [], directory / "output", known=known)
+    home = directory / "home"
+    home.mkdir()
+    wanted = [each for each in exploration.controllers for _ in range(plan.instances)]
+    for number, controller in enumerate(wanted, 1):
+        name = CONTROLLER if number == 1 else f"{CONTROLLER}-{number}"
+        user = server.user(name, ["system:masters"])
+        program = server.program(
+            controller.command,
+            restart=True,
+            log=programs.log,
+            environment=_environment(controller, str(user.kubeconfig), home, server.url),
+            inherit=False,
+            directory=controller.directory,
+        )
+        programs.started.append(program)
+        programs.users.append(name)
+    return programs
+
+
+def _environment(controller: ControllerCommand, kubeconfig: str, home: Path, url: str) -> dict[str, str]:
+    """What a program gets besides PATH: nothing of the person's. HOME is an empty directory of the run."""
+    own = {"KUBECONFIG": kubeconfig, "NOXU_URL": url, "HOME": str(home), "TMPDIR": str(home)}
+    given = {name: _replaced(text, own) for name, text in controller.environment.items()}
+    return own | given
+
+
+def _replaced(text: str, variables: dict[str, str]) -> str:
+    for name, value in variables.items():
+        text = text.replace(f"${{{name}}}", value).replace(f"${name}", value)
+    return text
+
+
+def _start(server: ExploredServer, programs: _Programs, exploration: Exploration) -> StepResult:
+    """Wait for the first request of each program, and until it is idle."""
+    began = time.monotonic()
+    until = began + exploration.start_within
+    while True:
+        asked = {request.user for request in server.requests()}
+        if asked.issuperset(programs.users):
+            break
+        _bound_log(programs.log)
+        if all(program.statuses for program in programs.started):
+            statuses = ", ".join(str(program.statuses[0]) for program in programs.started)
+            raise RunFailed(
+                f"the controller ended with status {statuses} before it asked for anything:\n{_tail(programs.log)}"
+            )
+        if time.monotonic() > until:
+            raise RunFailed(
+                f"the controller has not asked for anything within {exploration.start_within:g} s: does it use "
+                f"$KUBECONFIG?\n{_tail(programs.log)}"
+            )
+        time.sleep(LOOKS_EVERY)
+    quiet = exploration.quiet if programs.known.watches else max(exploration.quiet, FIRST_QUIET)
+    never_idle = _settle(server, programs, quiet)
+    return StepResult("start", time.monotonic() - began, never_idle=never_idle)
+
+
+def watches(server: ExploredServer, users: list[str], since: float = 0.0) -> tuple[int, ...]:
+    """How many watches each user has begun since a time."""
+    begun = Counter(request.user for request in server.requests(verb="watch") if request.at >= since)
+    return tuple(begun[user] for user in users)
+
+
+# -- steps ------------------------------------------------------------------------------------------------------------
+
+
+def _step(
+    server: ExploredServer,
+    programs: _Programs,
+    step: steps.WorkloadStep,
+    exploration: Exploration,
+    number: int,
+    moves: Moves,
+) -> StepResult:
+    """A view lasts until the workload waits for something: the controller cannot reach what it does not see."""
+    began = time.monotonic()
+    failure = ""
+    if step.kind == "wait" and server.end_views(moves):
+        time.sleep(exploration.quiet)  # as at the end
+        _settle(server, programs, exploration.quiet)
+    try:
+        steps.run(step, server)
+    except (ApiError, WaitTimeout, LookupError, ValueError) as error:
+        failure = str(error)
+    if moves.views:
+        # it may try in vain what it sees no reason not to try: that is no fault of its own
+        _settle(server, programs, exploration.quiet, max(WITH_VIEW, 2 * programs.known.start))
+        never_idle = ""
+    else:
+        never_idle = _settle(server, programs, exploration.quiet)
+    return StepResult(f"step {number}: {step.title}", time.monotonic() - began, failure, never_idle)
+
+
+def _end(server: ExploredServer, programs: _Programs, moves: Moves, exploration: Exploration) -> StepResult:
+    """The faults are over: what the controller sees is the present, and it may catch up."""
+    began = time.monotonic()
+    server.end_views(moves)
+    time.sleep(exploration.quiet)  # what is shown only now has to arrive: it is no request
+    return StepResult("end", time.monotonic() - began, never_idle=_settle(server, programs, exploration.quiet))
+
+
+def _settle(server: ExploredServer, programs: _Programs, quiet: float, within: float = 0.0) -> str:
+    """Wait until the run is idle, and each program runs and watches. Returns why it is not, "" if it is.
+
+    `within`: so many seconds, at most; 0: as many as the clean runs suggest.
+    """
+    until = time.monotonic() + (within or programs.known.idle_within)
+    while True:
+        left = max(until - time.monotonic(), quiet)
+        _bound_log(programs.log)
+        try:
+            server.idle(quiet, left)
+        except ApiError as error:
+            return error.message
+        lacking = _lacking(server, programs)
+        if not lacking:
+            return ""
+        if time.monotonic() > until:
+            return lacking
+        time.sleep(LOOKS_EVERY)
+
+
+def _lacking(server: ExploredServer, programs: _Programs) -> str:
+    """Which program does not run, or does not watch yet what it has watched in the clean runs; "" for none."""
+    for n, program in enumerate(programs.started):
+        if not program.pid:
+            return "the controller has ended, and is not started again yet"
+        if program.lives > 1 and n < len(programs.known.watches):
+            [begun] = watches(server, [programs.users[n]], program.began)
+            if begun < programs.known.watches[n]:
+                return f"the controller has started again, and watches {begun} of {programs.known.watches[n]} resources"
+    return ""
+
+
+# -- what is recorded -------------------------------------------------------------------------------------------------
+
+
+def _requests(server: ExploredServer) -> list[tuple[str, str, int, int]]:
+    asked = Counter(
+        (request.verb, request.resource, request.code)
+        for request in server.requests()
+        if request.user.startswith(CONTROLLER) and request.verb
+    )
+    return [(*what, number) for what, number in sorted(asked.items())]
+
+
+def _lives(programs: _Programs, fired: list[Object]) -> list[Life]:
+    """Each life. As many ends by SIGKILL as the plan has caused are planned."""
+    kills = programs.kills * len(programs.started) + sum("process" in hit for hit in fired)
+    lives = []
+    for n, program in enumerate(programs.started):
+        ended = list(program.statuses)
+        if program.is_over and program.lives == len(ended):
+            ended = ended[:-1]  # the last one was ended by the run
+        for status in ended:
+            planned = status == KILLED and kills > 0
+            kills -= planned
+            lives.append(Life(n, status, planned))
+        lives.append(Life(n, None, planned=False))
+    return lives
+
+
+def _bound_log(path: Path) -> None:
+    """A program that writes without end does not fill the disk: its output is appended, so what there is can be dropped."""
+    with contextlib.suppress(OSError):
+        if path.stat().st_size > MAX_LOG:
+            with path.open("r+b") as file:
+                file.truncate(0)
+
+
+def _tail(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            file.seek(0, 2)
+            size = file.tell()
+            file.seek(max(size - MAX_OUTPUT, 0))
+            return file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""

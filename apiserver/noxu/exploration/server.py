@@ -1,0 +1,109 @@
+"""The server of one run: a handle of its own, which knows what was written, by whom, and what they had been shown."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from noxu.control.fault_triggers import WRITER
+from noxu.control.recorded_writes import RecordedWrite
+from noxu.control.write_log import Searching, decoded, described, events_between, why
+from noxu.exploration.moves import Moves
+from noxu.exploration.recording import CONTROLLER, FAULT, WORKLOAD, ObjectPlace, RecordedChange, Shown
+from noxu.registry.authors import UNKNOWN
+from noxu.testing.handle import Noxu
+from noxu.values import Object
+from noxu_storage.types import EVERYTHING, Event, Revision
+
+SKIPPED: Final = ("events", "events.events.k8s.io", "leases.coordination.k8s.io")
+"""What is not recorded: it says nothing about what a controller has reached."""
+MAX_REQUESTS: Final = 50_000
+
+
+class ExploredServer(Noxu):
+    """A server whose controllers are explored."""
+
+    @property
+    def revision(self) -> Revision:
+        """The newest one."""
+        return self._server.plane.store.revision
+
+    def moves(self, moves: Sequence[Object], user: str, restart: Callable[[], None]) -> Moves:
+        """The moves of a plan, which are made from now on."""
+
+        async def begin() -> Moves:
+            made = Moves(self._server.control, moves, user, restart)
+            made.begin()
+            return made
+
+        return self._call(begin())
+
+    def end_views(self, moves: Moves) -> bool:
+        """Show the present. Returns whether there was a view of the past."""
+
+        async def end() -> bool:
+            return moves.end_views()
+
+        return self._call(end())
+
+    def changes(self, after: Revision, steps: Sequence[Revision]) -> list[RecordedChange]:
+        """The writes after a revision, in order. `steps` are the revisions at which the steps of the workload began."""
+        return self._call(self._changes(after, steps))
+
+    async def _changes(self, after: Revision, steps: Sequence[Revision]) -> list[RecordedChange]:
+        server, changes = self._server, list[RecordedChange]()
+        store, history = server.plane.store, server.history
+        assert history is not None  # an explored server keeps one
+        searching = Searching()
+        async for event in events_between(store, EVERYTHING, after, store.revision):
+            named = described(event.key)
+            place = ObjectPlace(named["resource"], named["namespace"], named["name"])
+            if place.resource in SKIPPED:
+                continue
+            write = await history.of(event.revision)
+            author = _author(write)
+            shown: tuple[Shown, ...] = ()
+            if write is not None and author.startswith(CONTROLLER):
+                shown = tuple(map(_shown, await why(store, history, write, searching)))
+            changes.append(_change(event, place, write, author, shown, bisect_right(steps, event.revision - 1)))
+        return changes
+
+    def stored(self) -> list[tuple[ObjectPlace, Object]]:
+        """All objects that are recorded, in the order of their keys."""
+        return self._call(self._stored())
+
+    async def _stored(self) -> list[tuple[ObjectPlace, Object]]:
+        plane, found = self._server.plane, list[tuple[ObjectPlace, Object]]()
+        page = await plane.store.list(EVERYTHING)
+        for item in page.items:
+            named = described(item.key)
+            place = ObjectPlace(named["resource"], named["namespace"], named["name"])
+            if place.resource not in SKIPPED:
+                found.append((place, decoded(item.value)))
+        return found
+
+
+def _author(write: RecordedWrite | None) -> str:
+    author = UNKNOWN if write is None else write.author
+    if author.controller:
+        return author.controller
+    if author.user == WRITER.name:
+        return FAULT
+    return author.user if author.user.startswith(CONTROLLER) else WORKLOAD
+
+
+def _shown(cause: Object) -> Shown:
+    place = ObjectPlace(cause.get("resource", ""), cause.get("namespace", ""), cause.get("name", ""))
+    return Shown(cause["how"], cause.get("revision", 0), cause.get("event", ""), place)
+
+
+def _change(
+    event: Event, place: ObjectPlace, write: RecordedWrite | None, author: str, shown: tuple[Shown, ...], step: int
+) -> RecordedChange:
+    recorded = UNKNOWN if write is None else write.author
+    before = None if event.previous is None or not event.previous.value else decoded(event.previous.value)
+    after = decoded(event.value) if event.value else None
+    return RecordedChange(
+        event.revision, recorded.verb, recorded.subresource, place, author, before, after, shown, step
+    )

@@ -1,0 +1,220 @@
+"""What to explore: `explore.yaml`, or the arguments of the command, read and checked.
+
+    manifests: [config/crd, config/rbac]    # what every run begins with
+    nodes: 2                                # simulated; none: no controllers of workloads
+    controller:
+      command: [./bin/manager, --leader-elect=false]    # several controllers: a list of these
+      environment: {KUBE_CONFIG: $KUBECONFIG}
+      directory: .
+      inCluster: true                       # it reads the well-known files of a pod
+    workload: [{apply: sample.yaml}, …]     # see steps.py
+    invariants:                             # CEL over objects('plural'), when a run is idle or at every revision
+      - {always: "…", message: "…"}
+    ignore: ["*.status.lastReconcile", "configmaps/leader*"]
+    budget: 10m
+    jobs: 2
+
+Paths are relative to the file. What is misspelt is refused, with its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from noxu.control.arguments import duration
+from noxu.exploration import steps
+from noxu.exploration.steps import WorkloadStep
+from noxu.features import meant
+from noxu.values import Json, Object
+
+BUDGET: Final = 600.0  # seconds
+QUIET: Final = 0.3  # seconds without a request, after which a controller is idle
+START_WITHIN: Final = 30.0  # seconds for the first request of a controller
+
+
+class SettingsError(ValueError):
+    """The message names the place, and says what is right."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerCommand:
+    """A program under test. `environment` is what it gets besides PATH and KUBECONFIG; $NAME in it is replaced."""
+
+    command: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    directory: Path | None = None
+    in_cluster: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Invariant:
+    """`expression` is CEL over `objects(…)`. `always`: at every revision; else whenever a run is idle."""
+
+    expression: str
+    message: str
+    always: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Exploration:
+    """`budget` and `quiet` are in seconds. `classes`: those of plans to run; (): all."""
+
+    controllers: tuple[ControllerCommand, ...]
+    workload: tuple[WorkloadStep, ...]
+    manifests: tuple[Path, ...] = ()
+    nodes: int | None = None
+    invariants: tuple[Invariant, ...] = ()
+    ignore: tuple[str, ...] = ()
+    budget: float = BUDGET
+    jobs: int = 1
+    quiet: float = QUIET
+    start_within: float = START_WITHIN
+    webhooks: bool = False
+    mutate: bool = False
+    classes: tuple[str, ...] = ()
+    clean_runs: int = 2
+
+    def with_command(self, command: Sequence[str]) -> Exploration:
+        """The same for another program; its environment stays."""
+        first = self.controllers[0] if self.controllers else ControllerCommand(())
+        return replace(self, controllers=(replace(first, command=tuple(command)),))
+
+
+def read(path: Path) -> Exploration:
+    """Raises SettingsError."""
+    try:
+        value = yaml.safe_load(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} cannot be read: {getattr(error, 'strerror', '') or error}") from None
+    except yaml.YAMLError as error:
+        raise SettingsError(f"{path} is no YAML: {' '.join(str(error).split())}") from None
+    try:
+        return parse(value, path.parent)
+    except SettingsError as error:
+        raise SettingsError(f"{path}: {error}") from None
+
+
+def parse(value: Json, directory: Path) -> Exploration:
+    """Raises SettingsError."""
+    if not isinstance(value, dict):
+        raise SettingsError("it is an object with controller, workload, …")
+    _check_names(value, _FIELDS, "")
+    read_: dict[str, Any] = {}
+    for name, given in value.items():
+        attribute, reader = _FIELDS[name]
+        try:
+            read_[attribute] = reader(given, directory)
+        except ValueError as error:
+            raise SettingsError(str(error) if str(error).startswith(name) else f"{name}: {error}") from None
+    read_.setdefault("controllers", ())
+    read_.setdefault("workload", ())
+    return Exploration(**read_)
+
+
+def _check_names(value: Object, known: Mapping[str, object] | Sequence[str], place: str) -> None:
+    for name in value:
+        if name not in known:
+            raise SettingsError(
+                f"{place}{name}: there is no such field{meant(str(name), known)}: there are {', '.join(known)}"
+            )
+
+
+def _controllers(value: Json, directory: Path) -> tuple[ControllerCommand, ...]:
+    values = value if isinstance(value, list) else [value]
+    return tuple(
+        _controller(each, directory, f"controller[{n}]" if isinstance(value, list) else "controller")
+        for n, each in enumerate(values)
+    )
+
+
+def _controller(value: Json, directory: Path, place: str) -> ControllerCommand:
+    if not isinstance(value, dict):
+        raise SettingsError(f"{place}: it is an object with command, environment, directory, inCluster")
+    _check_names(value, ("command", "environment", "directory", "inCluster"), f"{place}.")
+    command = value.get("command", [])
+    if not isinstance(command, list) or not all(isinstance(word, str) for word in command):
+        raise SettingsError(f"{place}.command: it is a list of words, such as [./bin/manager, --verbose]")
+    environment = value.get("environment") or {}
+    if not isinstance(environment, dict) or not all(isinstance(text, str | int) for text in environment.values()):
+        raise SettingsError(f"{place}.environment: it has texts by names")
+    in_cluster = value.get("inCluster", False)
+    if not isinstance(in_cluster, bool):
+        raise SettingsError(f"{place}.inCluster: it is true or false")
+    place_of = directory / str(value["directory"]) if value.get("directory") else None
+    return ControllerCommand(
+        tuple(command), {name: str(text) for name, text in environment.items()}, place_of, in_cluster
+    )
+
+
+def _invariants(value: Json, _directory: Path) -> tuple[Invariant, ...]:
+    if not isinstance(value, list):
+        raise SettingsError("invariants: it is a list of {always: …, message: …} or {idle: …, message: …}")
+    found = []
+    for n, each in enumerate(value):
+        place = f"invariants[{n}]"
+        if not isinstance(each, dict):
+            raise SettingsError(f"{place}: it is {{always: …, message: …}} or {{idle: …, message: …}}")
+        _check_names(each, ("always", "idle", "message"), f"{place}.")
+        named = [name for name in ("always", "idle") if name in each]
+        if len(named) != 1:
+            raise SettingsError(f"{place}: it has one of always, idle")
+        expression = str(each[named[0]])
+        found.append(Invariant(expression, str(each.get("message") or expression), named[0] == "always"))
+    return tuple(found)
+
+
+def _paths(value: Json, directory: Path) -> tuple[Path, ...]:
+    values = [value] if isinstance(value, str) else value
+    if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
+        raise ValueError("it is a list of paths")
+    paths = tuple(directory / each for each in values)
+    for path in paths:
+        if not path.exists():
+            raise ValueError(f"there is no file {path}")
+    return paths
+
+
+def _texts(value: Json, _directory: Path) -> tuple[str, ...]:
+    values = [value] if isinstance(value, str) else value
+    if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
+        raise ValueError("it is a list of texts")
+    return tuple(values)
+
+
+def _number(value: Json, _directory: Path) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ValueError("it is a number that is not negative")
+    return value
+
+
+def _boolean(value: Json, _directory: Path) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("it is true or false")
+    return value
+
+
+def _seconds(value: Json, _directory: Path) -> float:
+    if not isinstance(value, str):
+        raise ValueError("it is a duration, such as 10m")
+    return duration(value)
+
+
+_FIELDS: Final[Mapping[str, tuple[str, Any]]] = {
+    "manifests": ("manifests", _paths),
+    "nodes": ("nodes", _number),
+    "controller": ("controllers", _controllers),
+    "workload": ("workload", lambda value, directory: tuple(steps.parse(value, directory))),
+    "invariants": ("invariants", _invariants),
+    "ignore": ("ignore", _texts),
+    "budget": ("budget", _seconds),
+    "jobs": ("jobs", _number),
+    "quiet": ("quiet", _seconds),
+    "webhooks": ("webhooks", _boolean),
+    "mutate": ("mutate", _boolean),
+    "classes": ("classes", _texts),
+}

@@ -1,0 +1,87 @@
+"""Controllers of fifty lines with a bug, and their twins without it, are explored: each bug is found, and no twin is accused."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from noxu.exploration import exploring, judging, plans, recording, runs, settings, steps
+from noxu.exploration.runs import RunFailed
+from noxu.exploration.settings import ControllerCommand, Exploration
+
+ROOT = Path(__file__).parents[2]
+TAUGHT = Path(__file__).parent / "taught"
+WIDGET = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a", "namespace": "default"}}
+
+
+def exploration(module: str, *arguments: str, classes: tuple[str, ...] = ()) -> Exploration:
+    """One Widget is applied. A single clean run: these controllers do nothing by chance."""
+    command = (sys.executable, "-m", f"tests.exploration.taught.{module}", *arguments)
+    controller = ControllerCommand(command, directory=ROOT)
+    workload = steps.parse([{"apply": {**WIDGET, "spec": {"size": 2}}}], TAUGHT)
+    return replace(
+        Exploration((controller,), tuple(workload), (TAUGHT / "widgets.yaml",)),
+        classes=classes, quiet=0.5, clean_runs=1,
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        pytest.param(("--bug",), ["secrets default/a is missing at the end"], id="bug"),
+        pytest.param((), [], id="twin"),
+    ],
+)
+def test_a_crash_between_two_writes(arguments: tuple[str, ...], found: list[str]) -> None:
+    explored = exploration("crash", *arguments, classes=("crash",))
+    learnt = exploring.learn(explored)
+    judged = exploring.attempt(explored, learnt, learnt.plans[0])
+    assert judged.had_effect, judged
+    assert [finding.sentence for finding in judged.findings if finding.kind == "missing"] == found
+    assert (judged.findings == []) == (not found)
+    assert judged.recording is not None
+    plan, read = recording.from_bytes(recording.to_bytes(judged.recording, judged.plan.value))
+    assert plans.parse(plan).value == judged.plan.value
+    assert [change.place for change in read.changes] == [change.place for change in judged.recording.changes]
+    assert judging.judge(learnt.clean, judged.plan, read) == judged.findings
+
+
+def test_a_program_that_ends_at_once_is_named() -> None:
+    ends = ControllerCommand((sys.executable, "-c", "raise SystemExit('no flag --kubeconfig')"))
+    with pytest.raises(RunFailed, match=r"status 1 before it asked for anything:\n(?s:.*)no flag --kubeconfig"):
+        runs.run(replace(exploration("crash"), controllers=(ends,)), plans.CLEAN)
+
+
+def test_a_program_gets_nothing_of_the_persons_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET_OF_A_PERSON", "x")
+    shows = ControllerCommand((sys.executable, "-c", "import os; print(sorted(os.environ)); raise SystemExit(1)"))
+    with pytest.raises(RunFailed) as failed:
+        runs.run(replace(exploration("crash"), controllers=(shows,)), plans.CLEAN)
+    assert "SECRET_OF_A_PERSON" in os.environ
+    assert "SECRET_OF_A_PERSON" not in str(failed.value)
+    assert "KUBECONFIG" in str(failed.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("workload: [{aply: a.yaml}]", r"workload\[0\]: there is no step 'aply'; did you mean apply"),
+        ("workload: [{apply: gone.yaml}]", r"workload\[0\]\.apply: there is no file .*gone\.yaml"),
+        ("workload: [{wait: {kind: Widget, name: a}}]", r"workload\[0\]\.wait: it lacks for"),
+        ("contrller: {command: [a]}", r"contrller: there is no such field"),
+        ("controller: {comand: [a]}", r"controller\.comand: there is no such field"),
+        ("budget: 10", r"budget: it is a duration, such as 10m"),
+        ("invariants: [{always: a, idle: b}]", r"invariants\[0\]: it has one of always, idle"),
+        ("nodes: -1", r"nodes: it is a number that is not negative"),
+    ],
+)
+def test_what_is_misspelt_is_refused_with_its_place(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "explore.yaml"
+    file.write_text(text)
+    with pytest.raises(settings.SettingsError, match=message):
+        settings.read(file)

@@ -1,0 +1,169 @@
+"""How a run is judged against the clean ones, by small recordings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from noxu.exploration.judging import CleanRuns, clean_runs, judge, judge_clean
+from noxu.exploration.masks import learn
+from noxu.exploration.plans import RunPlan
+from noxu.exploration.recording import Life, StepResult
+from tests.exploration.recordings import CLAIMS, CONFIGS, SECRETS, WIDGETS, Script, clean
+from tests.rows import rows
+
+PLAN = RunPlan("crash", "something happens")
+
+
+def two_clean_runs() -> CleanRuns:
+    recordings = [clean("one").recording(), clean("two").recording()]
+    return clean_runs(recordings, learn(recordings))
+
+
+def unchanged() -> Script:
+    return clean("three")
+
+
+def without_the_secret() -> Script:
+    script = Script()
+    for change in clean().changes:
+        if change.place.resource != SECRETS:
+            script.changes.append(change)
+    script.there = {place: value for place, value in clean().there.items() if place.resource != SECRETS}
+    script.step = 2
+    return script
+
+
+def one_more_config() -> Script:
+    script = clean()
+    script.write("controller", "create", CONFIGS, "a-2")
+    return script
+
+
+def another_size() -> Script:
+    script = clean()
+    script.write("controller", "patch", CONFIGS, "a", data={"size": "9"})
+    return script
+
+
+def a_claim_is_deleted() -> Script:
+    script = clean()
+    script.write("statefulset-controller", "create", CLAIMS, "data-a-0")
+    script.write("controller", "delete", CLAIMS, "data-a-0", why=[("watch", 14, "MODIFIED", WIDGETS, "a")])
+    return script
+
+
+def made_twice() -> Script:
+    script = clean()
+    script.write("controller", "delete", CONFIGS, "a")
+    script.write("controller", "create", CONFIGS, "a", data={"size": "2"})
+    return script
+
+
+def collected() -> Script:
+    script = clean()
+    script.write("controller", "create", CONFIGS, "late", uid="uid-late")
+    script.write("garbage-collector-controller", "delete", CONFIGS, "late")
+    return script
+
+
+@rows(
+    "run, sentences",
+    [
+        (unchanged, []),
+        (without_the_secret, ["secrets default/a is missing after step 1"]),
+        (
+            one_more_config,
+            [
+                "the controller created configmaps default/a-2 1 times instead of 0, the last one at revision 16",
+            ],
+        ),
+        (
+            another_size,
+            [
+                "configmaps default/a differs at the end: data.size is '9' instead of '2' (updated by the controller at revision 16)"
+            ],
+        ),
+        (
+            a_claim_is_deleted,
+            [
+                "the controller deleted persistentvolumeclaims default/data-a-0 at revision 17, after a watch had delivered "
+                "widgets.example.com default/a (MODIFIED) at revision 14; at 15 the object had been changed"
+            ],
+        ),
+        (
+            made_twice,
+            ["the controller deleted configmaps default/a at revision 16"],
+        ),
+        (collected, []),
+    ],
+    ids=[
+        "nothing has happened",
+        "an object is missing",
+        "an object is left",
+        "a field differs",
+        "something is deleted after an old event",
+        "something is deleted and made again",
+        "the garbage collector takes away what came too late",
+    ],
+)
+def test_writes_and_ends_are_compared(run: Callable[[], Script], sentences: list[str]) -> None:
+    assert [finding.sentence for finding in judge(two_clean_runs(), PLAN, run().recording())] == sentences
+
+
+@rows(
+    "more, sentences",
+    [
+        ({"lives": [Life(0, 1, planned=False)]}, ["the controller ended with status 1"]),
+        ({"lives": [Life(0, 137, planned=True)]}, []),
+        (
+            {"lives": [Life(0, 2, planned=False)], "output": "panic: nil map\n\ngoroutine 1"},
+            ["the controller panicked: panic: nil map"],
+        ),
+        (
+            {"steps": [StepResult("start", 1.0, never_idle="the server is not idle")]},
+            ["after start the controller did not become idle: the server is not idle"],
+        ),
+        (
+            {"steps": [StepResult("step 1: wait Widget a", 30.0, "widgets a is not Ready\nits status")]},
+            ["step 1: wait Widget a did not succeed: widgets a is not Ready"],
+        ),
+        (
+            {"broken": [("a claim is deleted", "at revision 12")]},
+            ["a claim is deleted (at revision 12)"],
+        ),
+    ],
+    ids=[
+        "it ends",
+        "it is killed by the plan",
+        "it panics",
+        "it is never idle",
+        "a step fails",
+        "an invariant does not hold",
+    ],
+)
+def test_programs_and_steps_are_judged(more: dict[str, Any], sentences: list[str]) -> None:
+    recording = clean().recording(**more)
+    assert [finding.sentence for finding in judge(two_clean_runs(), PLAN, recording)] == sentences
+    assert [finding.sentence for finding in judge_clean(recording)] == sentences
+
+
+def test_what_a_plan_deletes_may_be_made_again() -> None:
+    at = {"kind": CONFIGS, "name": "a", "namespace": "default"}
+    plan = RunPlan("drift", "", steps=({"after": 2, "steps": [{"delete": at}]},))
+    script = clean()
+    script.step = 3
+    script.write("workload", "delete", CONFIGS, "a")
+    script.write("controller", "create", CONFIGS, "a", data={"size": "2"})
+    assert judge(two_clean_runs(), plan, script.recording()) == []
+
+
+def test_what_is_not_made_again_is_said() -> None:
+    at = {"kind": CONFIGS, "name": "a", "namespace": "default"}
+    plan = RunPlan("drift", "", steps=({"after": 2, "steps": [{"delete": at}]},))
+    script = clean()
+    script.step = 3
+    script.write("workload", "delete", CONFIGS, "a")
+    assert [finding.sentence for finding in judge(two_clean_runs(), plan, script.recording())] == [
+        "configmaps default/a was deleted behind the controller's back, and is not made again"
+    ]
