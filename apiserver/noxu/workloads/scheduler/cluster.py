@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from noxu.values import Object
 from noxu.workloads.objects import NODES, PODS, Objects, name_of
 from noxu.workloads.scheduler.resources import NON_ZERO, Amounts, add, amounts, requests_of, subtract
-from noxu.workloads.scheduler.terms import Term, terms
+from noxu.workloads.scheduler.terms import AffinityTerm, terms
 from noxu.workloads.writes import Name
 
 _NONE: Final[Mapping[str, str]] = {}
@@ -65,10 +65,10 @@ class PodFacts:
         self.ports: Sequence[Port] = host_ports(spec)
         self.claims: Sequence[UsedClaim] = used_claims(pod)
         affinity = spec.get("affinity") or {}
-        self.affinity: Sequence[Term] = self._required(affinity.get("podAffinity"))
-        self.anti_affinity: Sequence[Term] = self._required(affinity.get("podAntiAffinity"))
+        self.affinity: Sequence[AffinityTerm] = self._required(affinity.get("podAffinity"))
+        self.anti_affinity: Sequence[AffinityTerm] = self._required(affinity.get("podAntiAffinity"))
 
-    def _required(self, affinity: Object | None) -> Sequence[Term]:
+    def _required(self, affinity: Object | None) -> Sequence[AffinityTerm]:
         """The required terms of its PodAffinity or PodAntiAffinity."""
         required = (affinity or {}).get("requiredDuringSchedulingIgnoredDuringExecution")
         return terms(required, self.namespace, self.labels)

@@ -24,7 +24,7 @@ from noxu.workloads.objects import BUDGETS, CLAIMS, NAMESPACES, NODES, PODS, STO
 from noxu.workloads.pods import condition, is_terminating, phase, with_condition
 from noxu.workloads.scheduler.cluster import Cluster, NodeFacts, PodFacts, counts
 from noxu.workloads.scheduler.placement import Placement
-from noxu.workloads.scheduler.preemption import BY_SCHEDULER, Outcome, preempt
+from noxu.workloads.scheduler.preemption import BY_SCHEDULER, PreemptionOutcome, preempt
 from noxu.workloads.scheduler.volumes import claims_of
 from noxu.workloads.scheduler.waiting import Happening, WaitingPods
 from noxu.workloads.writes import (
@@ -206,7 +206,7 @@ class Scheduling:
             self.waiting.drop(name)
             return Placed(placement.pod, found.name, bindings)
         self.waiting.failed(name, found.plugins)
-        outcome = preempt(placement, found, self.cluster) if found.total else Outcome(None)
+        outcome = preempt(placement, found, self.cluster) if found.total else PreemptionOutcome(None)
         node = (pod.get("status") or {}).get("nominatedNodeName") or "" if outcome.keeps_nomination else ""
         victims: Sequence[Object] = ()
         if outcome.victims is not None:
