@@ -11,11 +11,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
 from noxu.config import StartError
 from noxu.control.faults.shrinking import smallest
-from noxu.exploration import judging, masks, planning, runs
+from noxu.exploration import judging, masks, planning, runs, transitions
 from noxu.exploration.judging import CleanRuns, RunFinding
 from noxu.exploration.masks import Mask
 from noxu.exploration.plans import CLEAN, RunPlan
@@ -107,7 +108,7 @@ def learn(exploration: Exploration) -> Learnt:
         recordings.append(recording)
         known = _known(recordings)
     mask = masks.learn(recordings, exploration.ignore)
-    considered = planning.consider(
+    considered = transitions.consider(
         recordings[0], mask, steps=len(exploration.workload), has_nodes=exploration.nodes is not None
     )
     clean = judging.clean_runs(recordings, mask)
@@ -129,7 +130,7 @@ def attempt(exploration: Exploration, learnt: Learnt, plan: RunPlan) -> Judged:
     """Run a plan, and judge it."""
     began = time.monotonic()
     try:
-        recording = runs.run(exploration, plan, learnt.known)
+        recording = runs.run(exploration, plan, learnt.known, partial(judging.is_usual, learnt.clean))
     except (RunFailed, StartError, LoadError) as error:
         return Judged(plan, (), None, time.monotonic() - began, str(error), had_effect=False)
     findings = judging.judge(learnt.clean, plan, recording)

@@ -20,11 +20,19 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
-from noxu.exploration.masks import Mask, MaskedNames, Path, Shape, end_state, shape_of, state
+from noxu.exploration.masks import Mask, MaskedNames, Path, Shape, States, end_state, shape_of, state
 from noxu.exploration.plans import RunPlan
-from noxu.exploration.recording import RecordedChange, RunRecording, Shown, at_step, number_of_steps
+from noxu.exploration.recording import (
+    ObjectPlace,
+    RecordedChange,
+    RunRecording,
+    Shown,
+    at_step,
+    ends_of_bursts,
+    number_of_steps,
+)
 from noxu.values import Object
 
 PANIC: Final = re.compile(r"^(panic: .*|fatal error: .*|thread '.*' panicked at .*)$", re.MULTILINE)
@@ -56,19 +64,18 @@ class RunFinding(NamedTuple):
         return self.kind, self.subject
 
 
-EndState: TypeAlias = Mapping[Shape, Sequence[Mapping[Path, tuple[Any, ...]]]]
-
-
 class CleanRuns(NamedTuple):
     """What the clean runs say: how often the controller created and deleted each shape, at most; and the end."""
 
     mask: Mask
-    ends: Sequence[EndState]
+    ends: Sequence[States]
     """After each step of the workload, the start first."""
     created: Mapping[Shape, int]
     deleted: Mapping[Shape, int]
     steps: Mapping[str, float]
     """The titles of steps, with the longest time."""
+    settled: Sequence[int] = ()
+    """The numbers of the steps after which the controller is done."""
 
 
 def clean_runs(recordings: Sequence[RunRecording], mask: Mask) -> CleanRuns:
@@ -82,7 +89,15 @@ def clean_runs(recordings: Sequence[RunRecording], mask: Mask) -> CleanRuns:
             seconds[step.title] = max(seconds.get(step.title, 0.0), step.seconds)
     first = recordings[0]
     ends = [end_state(at_step(first, step), mask) for step in range(number_of_steps(first) + 1)]
-    return CleanRuns(mask, ends, created, deleted, seconds)
+    return CleanRuns(mask, ends, created, deleted, seconds, ends_of_bursts(first))
+
+
+def is_usual(
+    clean: CleanRuns, changes: Sequence[RecordedChange], objects: Sequence[tuple[ObjectPlace, Object]]
+) -> bool:
+    """Whether these are the objects that are there at the end of a clean run."""
+    there = RunRecording(changes, objects, [], [], [], "", 0.0)
+    return end_state(there, clean.mask) == clean.ends[-1]
 
 
 def judge(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> list[RunFinding]:
@@ -171,23 +186,33 @@ def _counts(recording: RunRecording, effect: str) -> Counter[Shape]:
 
 
 def _writes_of(recording: RunRecording, effect: str) -> list[RecordedChange]:
-    """Its creations, or its deletions and those that no one else accounts for.
+    """Its creations, or its deletions and those that no one else accounts for. What waits for a finalizer counts when it begins.
 
     A controller may see that an object is gone before it sees that its owner is, and makes it once more; the garbage collector
     takes that away, and nothing has happened.
     """
     collected = {
-        (change.place, (change.object.get("metadata") or {}).get("uid"))
+        (change.place, _uid(change))
         for change in recording.changes
         if change.effect == "delete" and change.author in COLLECTORS
     }
+    begun = set[Any]() if effect != "delete" else {_uid(change) for change in recording.changes if _begins(change)}
     return [
         change
         for change in recording.changes
-        if change.effect == effect
+        if ((change.effect == effect and _uid(change) not in begun) or (effect == "delete" and _begins(change)))
         and (change.is_of_controller or (effect == "delete" and _is_remarkable(change)))
-        and not (effect == "create" and (change.place, (change.object.get("metadata") or {}).get("uid")) in collected)
+        and not (effect == "create" and (change.place, _uid(change)) in collected)
     ]
+
+
+def _uid(change: RecordedChange) -> str:
+    return str((change.object.get("metadata") or {}).get("uid", ""))
+
+
+def _begins(change: RecordedChange) -> bool:
+    """Whether the controller has asked for a deletion that waits for finalizers, such as one that leaves pods behind."""
+    return change.is_of_controller and change.verb == "delete" and change.effect == "update"
 
 
 def _is_remarkable(change: RecordedChange) -> bool:
@@ -284,12 +309,13 @@ def _happened(change: RecordedChange) -> str:
 
 
 def _end(clean: CleanRuns, plan: RunPlan, recording: RunRecording, named: set[str]) -> Iterator[RunFinding]:
-    """How the state differs from that of the clean runs: after the first step where it does, and at the end.
+    """How the state differs from that of the clean runs: after the first settled step where it does, and at the end.
 
     While a view is on, the controller cannot know the state, so only the end counts.
     """
     last = len(clean.ends) - 1
-    steps = [] if plan.moves or plan.steps else range(last)
+    known = [] if plan.steps else [step for step in clean.settled if step < len(recording.steps)]
+    steps = [step for step in known if not recording.steps[step].is_outdated]
     for step in steps:
         found = list(_differences(clean.ends[step], at_step(recording, step), clean.mask, named, f"after step {step}"))
         if found:
@@ -299,34 +325,45 @@ def _end(clean: CleanRuns, plan: RunPlan, recording: RunRecording, named: set[st
 
 
 def _differences(
-    expected: EndState, recording: RunRecording, mask: Mask, named: set[str], when: str
+    expected: States, recording: RunRecording, mask: Mask, named: set[str], when: str
 ) -> Iterator[RunFinding]:
-    after = end_state(recording, mask)
-    for shape in sorted(expected.keys() - after.keys()):
-        if str(shape) not in named:
-            yield RunFinding("missing", str(shape), f"{shape} is missing {when}{_last_write(shape, recording)}")
-    for shape in sorted(after.keys() - expected.keys()):
-        if str(shape) not in named:
-            yield RunFinding("left behind", str(shape), f"{shape} is left {when}{_last_write(shape, recording)}")
-    for shape in sorted(after.keys() & expected.keys()):
-        if str(shape) in named or shape.resource in _FOLLOWING:
+    """What the controller writes comes before what follows from it, and what is wanted before what is reported."""
+    found = list(_compared(expected, end_state(recording, mask), recording, named, when))
+    yield from (finding for _, finding in sorted(found, key=lambda ranked: ranked[0]))
+
+
+def _compared(
+    expected: States, after: States, recording: RunRecording, named: set[str], when: str
+) -> Iterator[tuple[tuple[bool, bool], RunFinding]]:
+    names = MaskedNames(recording)
+    own = {shape_of(each.place, each.object, names) for each in recording.changes if each.is_of_controller}
+    for shape in sorted(expected.keys() | after.keys()):
+        one, two = expected.get(shape, ()), after.get(shape, ())
+        if str(shape) in named or one == two:
             continue
-        one, two = expected[shape], after[shape]
-        if len(one) != len(two):
-            word = "left behind" if len(two) > len(one) else "missing"
-            yield RunFinding(word, str(shape), f"there are {len(two)} of {shape} {when} instead of {len(one)}")
+        rank, word = (shape not in own, False), "left behind" if len(two) > len(one) else "missing"
+        if not one or not two:
+            said = f"is {word if two == () else 'left'} {when}{_last_write(shape, recording)}"
+            yield rank, RunFinding(word, str(shape), f"{shape} {said}")
+        elif shape.resource in _FOLLOWING:
             continue
-        lines = [line for before, now in zip(one, two, strict=True) for line in _fields(before, now)]
-        if lines:
+        elif len(one) != len(two):
+            yield rank, RunFinding(word, str(shape), f"there are {len(two)} of {shape} {when} instead of {len(one)}")
+        elif differing := [found for before, now in zip(one, two, strict=True) for found in _fields(before, now)]:
+            lines = [line for _, line in differing]
             sentence = f"{shape} differs {when}: {lines[0]}{_last_write(shape, recording)}"
-            yield RunFinding("differs", str(shape), sentence, (), tuple(lines[1:MAX_FIELDS]))
+            is_report = all(path[0] == "status" for path, _ in differing)
+            yield (rank[0], is_report), RunFinding("differs", str(shape), sentence, (), tuple(lines[1:MAX_FIELDS]))
 
 
-def _fields(expected: Mapping[Path, tuple[Any, ...]], found: Mapping[Path, tuple[Any, ...]]) -> Iterator[str]:
+def _fields(
+    expected: Mapping[Path, tuple[Any, ...]], found: Mapping[Path, tuple[Any, ...]]
+) -> Iterator[tuple[Path, str]]:
+    """The paths that differ, with a sentence each."""
     for path in sorted(expected.keys() | found.keys()):
         before, after = expected.get(path), found.get(path)
         if before != after:
-            yield f"{'.'.join(path)} is {_value(after)} instead of {_value(before)}"
+            yield path, f"{'.'.join(path)} is {_value(after)} instead of {_value(before)}"
 
 
 def _value(values: tuple[Any, ...] | None) -> str:
@@ -362,7 +399,7 @@ def _not_restored(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> I
             yield RunFinding(
                 "not restored", str(shape), f"{shape} was deleted behind the controller's back, and is not made again"
             )
-        elif shape in before and (lines := list(_fields(before[shape], after[shape]))):
+        elif shape in before and (lines := [line for _, line in _fields(before[shape], after[shape])]):
             yield RunFinding(
                 "not restored",
                 str(shape),

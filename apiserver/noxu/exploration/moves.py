@@ -7,6 +7,7 @@ shown or asks for is under the move.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -23,7 +24,7 @@ from noxu.registry.draft import Action, WriteRequest
 from noxu.registry.resource import Resource
 from noxu.registry.stored_object import StoredObject, object_at
 from noxu.values import Object
-from noxu_storage.types import Event, Key, Revision
+from noxu_storage.types import Event, Revision
 
 VIEW: Final = "explored-view"
 
@@ -41,13 +42,27 @@ class Moves:
         self._seen = 0  # of the changes that the current move counts
         self.views: list[str] = []
         """The names of the views that are on."""
+        self.through = 0
+        """The number of the last step of the workload that is not to wait while they are on."""
+        self.to_list: dict[str, float] = {}
+        """The resources that the controller has to list again, because states of them were held; since when, in seconds since 1970."""
+        self._held: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._waiting: tuple[Trigger, Resource] | None = None
         self._await_next()
 
     def begin(self) -> None:
-        if self._waiting is not None:
+        if self._moves:
             self._control.server.plane.cache.watchers[self] = None
+
+    def begin_step(self, number: int) -> None:
+        """A step of the workload begins."""
+        revision = self._control.server.plane.store.revision
+        while len(self.made) < len(self._moves) and self._moves[len(self.made)]["when"].get("step") == number:
+            move = self._moves[len(self.made)]
+            self.made.append({"move": move, "revision": revision})
+            self._make(move, revision)
+            self._await_next()
 
     def end_views(self) -> bool:
         """What the controller sees is the present again. Returns whether it was not."""
@@ -56,7 +71,9 @@ class Moves:
         for name in self.views:
             if name in there:
                 faults.remove(name)
-        had_views, self.views = bool(self.views), []
+        had_views, self.views, self.through = bool(self.views), [], 0
+        self.to_list |= dict.fromkeys(self._held, time.time())
+        self._held.clear()
         return had_views
 
     def stop(self) -> None:
@@ -66,7 +83,7 @@ class Moves:
 
     def _await_next(self) -> None:
         self._waiting, self._seen = None, 0
-        if len(self.made) == len(self._moves):
+        if len(self.made) == len(self._moves) or "step" in self._moves[len(self.made)]["when"]:
             return
         trigger, _ = triggers.parse(self._moves[len(self.made)]["when"])
         assert trigger is not None
@@ -83,7 +100,7 @@ class Moves:
             while self._fires(event):
                 move = self._moves[len(self.made)]
                 self.made.append({"move": move, "revision": event.revision})
-                self._make(move, event)
+                self._make(move, event.revision)
                 previous = self._waiting
                 self._await_next()
                 if self._waiting is not None and self._waiting == previous:
@@ -110,19 +127,20 @@ class Moves:
 
     # -- making
 
-    def _make(self, move: Object, event: Event) -> None:
+    def _make(self, move: Object, revision: Revision) -> None:
         if "mark" in move:
-            self._marks[move["mark"]] = event.revision
+            self._marks[move["mark"]] = revision - bool(move.get("before"))
+        self.through = int(move.get("through", self.through))
         if move.get("release"):
             asyncio.get_running_loop().call_soon(self.end_views)
         for view in views_of(move):
-            self._freeze(view, event.revision)
+            self._freeze(view, revision)
         if "faults" in move:
             self._control.part(Faults).add(move["faults"])
         if move.get("restart"):
             self._restart()
         if "delete" in move:
-            task = asyncio.ensure_future(self._delete(move["delete"], event.key))
+            task = asyncio.ensure_future(self._delete(move["delete"]))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
@@ -135,12 +153,14 @@ class Moves:
             "view": "hold" if view.get("hold") else "freeze",
         }
         self.views.append(name)
+        if view.get("hold"):
+            self._held.add(view["resource"])
         at = self._marks.get(view.get("from", ""), revision)
         # not among the watchers of the log, which a rule changes
         asyncio.get_running_loop().call_soon(lambda: self._control.part(Faults).add([rule], at))
 
-    async def _delete(self, wanted: Any, key: Key) -> None:
-        """Delete an object behind the controller's back: the one that is named, or that of the trigger."""
+    async def _delete(self, wanted: Any) -> None:
+        """Delete an object behind the controller's back."""
         plane = self._control.server.plane
         named = wanted if isinstance(wanted, dict) else {}
         resource = kind_names.find(plane.served_resources.current, named["resource"])

@@ -32,6 +32,11 @@ def passing_time(noxu: Noxu, at_most: float) -> Iterator[None]:
         thread.join()
 
 
+def pass_time(noxu: Noxu, seconds: float) -> None:
+    """Let object time pass, from one due time to the next."""
+    _pass(noxu, seconds, threading.Event())
+
+
 def _pass(noxu: Noxu, left: float, over: threading.Event) -> None:
     while left > 0 and not over.wait(LOOK_EVERY):
         with contextlib.suppress(ApiError):  # it is busy: time passes by itself
