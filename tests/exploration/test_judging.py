@@ -96,7 +96,7 @@ def collected() -> Script:
         (
             one_more_config,
             [
-                "the controller created configmaps default/a-2 1 times instead of 0, the last one at revision 16",
+                "the controller created configmaps default/a-2 1 times instead of 0, once more at revision 16",
             ],
         ),
         (

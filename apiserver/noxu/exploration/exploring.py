@@ -149,35 +149,30 @@ def explore(
     until: float,
     stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[Judged | Confirmed]:
-    """Run plans, `exploration.jobs` at a time, until a moment of the monotonic clock."""
-    known: set[tuple[str, str, str]] = set()
+    """Run plans, `exploration.jobs` at a time, until a moment of the monotonic clock. What is found is confirmed at once."""
+    known: set[tuple[str, str, str, int]] = set()
     number = 0
-    for judged in _judged(exploration, learnt, plans, until, stop):
-        yield judged
-        if not judged.findings or judged.recording is None:
-            continue
-        key = judged.plan.klass, *judged.findings[0].signature
-        if key in known:
-            continue
-        known.add(key)
-        number += 1
-        yield confirm(exploration, learnt, judged, number)
-
-
-def _judged(
-    exploration: Exploration, learnt: Learnt, plans: Sequence[RunPlan], until: float, stop: Callable[[], bool]
-) -> Iterator[Judged]:
-    waiting = list(plans)
-    running: set[Future[Judged]] = set()
-    with ThreadPoolExecutor(max_workers=max(exploration.jobs, 1), thread_name_prefix="noxu-explore") as pool:
-        while waiting or running:
-            while waiting and len(running) < max(exploration.jobs, 1) and time.monotonic() < until and not stop():
-                running.add(pool.submit(attempt, exploration, learnt, waiting.pop(0)))
+    waiting: list[Callable[[], Judged | Confirmed]] = [partial(attempt, exploration, learnt, plan) for plan in plans]
+    confirming: list[Callable[[], Judged | Confirmed]] = []
+    running: set[Future[Judged | Confirmed]] = set()
+    jobs = max(exploration.jobs, 1)
+    with ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="noxu-explore") as pool:
+        while True:
+            while len(running) < jobs and (confirming or (waiting and time.monotonic() < until and not stop())):
+                running.add(pool.submit((confirming or waiting).pop(0)))
             if not running:
                 return
             done, running = wait(running, return_when=FIRST_COMPLETED)
-            for future in done:
-                yield future.result()
+            for happening in (future.result() for future in done):
+                yield happening
+                if not isinstance(happening, Judged) or not happening.findings or happening.recording is None:
+                    continue
+                first = happening.findings[0]
+                key = happening.plan.klass, *first.signature, first.step
+                if key not in known:
+                    known.add(key)
+                    number += 1
+                    confirming.append(partial(confirm, exploration, learnt, happening, number))
 
 
 # -- confirming -------------------------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from noxu.exploration.recording import (
     RunRecording,
     Shown,
     at_step,
+    bursts,
     ends_of_bursts,
     number_of_steps,
 )
@@ -50,13 +51,17 @@ _FOLLOWING: Final = ("endpoints", "endpointslices.discovery.k8s.io")
 
 
 class RunFinding(NamedTuple):
-    """`subject`: the shape or the step that it is about. `revisions`: of the writes that prove it. `details`: lines below the sentence."""
+    """`subject`: the shape or the step that it is about. `revisions`: of the writes that prove it. `details`: lines below the sentence.
+
+    `step`: with which the burst of the write began that proves it; 0: it is about a state.
+    """
 
     kind: str
     subject: str
     sentence: str
     revisions: tuple[int, ...] = ()
     details: tuple[str, ...] = ()
+    step: int = 0
 
     @property
     def signature(self) -> tuple[str, str]:
@@ -76,20 +81,24 @@ class CleanRuns(NamedTuple):
     """The titles of steps, with the longest time."""
     settled: Sequence[int] = ()
     """The numbers of the steps after which the controller is done."""
+    in_bursts: Mapping[tuple[str, Shape, int], int] = {}
+    """How often it created or deleted each shape in the burst that began with a step, at most."""
 
 
 def clean_runs(recordings: Sequence[RunRecording], mask: Mask) -> CleanRuns:
     created: Counter[Shape] = Counter()
     deleted: Counter[Shape] = Counter()
+    in_bursts: Counter[tuple[str, Shape, int]] = Counter()
     seconds: dict[str, float] = {}
     for recording in recordings:
+        in_bursts |= Counter(_in_bursts(recording))
         created |= _counts(recording, "create")
         deleted |= _counts(recording, "delete")
         for step in recording.steps:
             seconds[step.title] = max(seconds.get(step.title, 0.0), step.seconds)
     first = recordings[0]
     ends = [end_state(at_step(first, step), mask) for step in range(number_of_steps(first) + 1)]
-    return CleanRuns(mask, ends, created, deleted, seconds, ends_of_bursts(first))
+    return CleanRuns(mask, ends, created, deleted, seconds, ends_of_bursts(first), in_bursts)
 
 
 def is_usual(
@@ -206,6 +215,26 @@ def _writes_of(recording: RunRecording, effect: str) -> list[RecordedChange]:
     ]
 
 
+def _in_bursts(recording: RunRecording) -> Iterator[tuple[str, Shape, int]]:
+    names, begun = MaskedNames(recording), bursts(recording)
+    for effect in ("create", "delete"):
+        for change in _writes_of(recording, effect):
+            yield effect, shape_of(change.place, change.object, names), begun[change.step]
+
+
+def _extra(
+    effect: str, shape: Shape, writes: Sequence[RecordedChange], clean: CleanRuns, recording: RunRecording
+) -> tuple[RecordedChange, int]:
+    """The write that the clean runs do not have, and the step with which its burst began."""
+    begun, seen = bursts(recording), Counter[int]()
+    for write in writes:
+        step = begun[write.step]
+        seen[step] += 1
+        if seen[step] > clean.in_bursts.get((effect, shape, step), 0):
+            return write, step
+    return writes[-1], begun[writes[-1].step]
+
+
 def _uid(change: RecordedChange) -> str:
     return str((change.object.get("metadata") or {}).get("uid", ""))
 
@@ -238,7 +267,7 @@ def _taken_away(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> Ite
             for change in _writes_of(recording, "delete")
             if shape_of(change.place, change.object, names) == shape
         ]
-        last = writes[-1]
+        last, step = _extra("delete", shape, writes, clean, recording)
         yield RunFinding(
             "deleted",
             str(shape),
@@ -246,6 +275,7 @@ def _taken_away(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> Ite
             + (f", {number} times instead of {clean.deleted.get(shape, 0)}" if clean.deleted.get(shape) else "")
             + _because(last, recording),
             tuple(change.revision for change in writes),
+            step=step,
         )
 
 
@@ -262,13 +292,14 @@ def _made_again(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> Ite
             for change in _writes_of(recording, "create")
             if shape_of(change.place, change.object, names) == shape
         ]
-        last = writes[-1]
+        last, step = _extra("create", shape, writes, clean, recording)
         yield RunFinding(
             "created",
             str(shape),
-            f"the controller created {shape} {number} times instead of {usual}, the last one at revision {last.revision}"
+            f"the controller created {shape} {number} times instead of {usual}, once more at revision {last.revision}"
             + _because(last, recording),
             tuple(change.revision for change in writes),
+            step=step,
         )
 
 

@@ -147,10 +147,17 @@ def _frozen(fields: Iterable[tuple[Path, Any]]) -> list[tuple[Path, Any]]:
 def state(value: Object, shape: Shape, mask: Mask, names: MaskedNames) -> dict[Path, tuple[Any, ...]]:
     """The fields of an object that are compared: the values by path, several for the items of a list."""
     found: dict[Path, list[Any]] = {}
+    generation = (value.get("metadata") or {}).get("generation")
     for path, item in leaves(value, names):
         if not mask.covers(shape, path):
-            found.setdefault(path, []).append(item)
+            is_of_generation = path[-1] == "observedGeneration" and generation is not None
+            found.setdefault(path, []).append(_observed(item, generation) if is_of_generation else item)
     return {path: tuple(values) for path, values in found.items()}
+
+
+def _observed(item: Any, generation: Any) -> str:
+    """Generations count what has happened; what matters is whether the newest one was seen."""
+    return "<the newest>" if str(item) == str(generation) else "<an older one>"
 
 
 def end_state(recording: RunRecording, mask: Mask) -> States:
