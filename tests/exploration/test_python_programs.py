@@ -19,11 +19,11 @@ from tests.timing import HANGS_AFTER
 
 def controls() -> None:
     """A function of a module that pytest has imported by its file."""
-    print("controls", sys.argv)
+    sys.stdout.write(f"controls {sys.argv}\n")
 
 
 async def controls_too() -> None:
-    print("controls in a loop")
+    sys.stdout.write("controls in a loop\n")
 
 
 def needs(client: object) -> object:
@@ -33,7 +33,7 @@ def needs(client: object) -> object:
 class Namespace:
     @staticmethod
     def controls() -> None:
-        print("controls in a class")
+        sys.stdout.write("controls in a class\n")
 
 
 def closure() -> Callable[[], None]:

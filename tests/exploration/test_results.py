@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import noxu
-from noxu.exploration import results
+from noxu.exploration import processes, results
 from noxu.exploration.exploring import Confirmed
 from noxu.exploration.judging import RunFinding
 from noxu.exploration.plans import CLEAN
@@ -92,16 +92,19 @@ def test_of_a_misspelt_argument(explored):
 # -- what is in the way
 
 
-IGNORES = """
-import http.client, os, signal, subprocess, sys, time, urllib.parse
+IGNORES = f"""
+import os, signal, subprocess, sys
+sys.path.insert(0, {str(Path(__file__).parents[2])!r})
+from tests.exploration.taught.kit import Client
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 subprocess.Popen([sys.executable, "-c", "import os, time; os.setsid(); time.sleep(600)"])  # leaves the group
-address = urllib.parse.urlsplit(os.environ["NOXU_URL"])
+client = Client()
 while True:
     sys.stdout.write("x" * 1000000)
-    client = http.client.HTTPConnection(address.hostname, address.port)
-    client.request("GET", "/api/v1/configmaps")
-    client.getresponse().read()
+    try:
+        client.ask("GET", "/api/v1/configmaps")
+    except Exception:
+        pass
 """
 
 
@@ -128,4 +131,4 @@ def test_a_signal_ends_an_exploration_of_a_program_that_defends_itself(tmp_path:
     assert exploring.returncode == 128 + number
     assert said.endswith("noxu: the exploration was ended while it learnt from clean runs: nothing is found yet\n")
     assert list(places.iterdir()) == []
-    assert results.runs.processes.of_directory(places) == []
+    assert processes.of_directory(places) == []

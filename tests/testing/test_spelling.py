@@ -216,7 +216,9 @@ PARAMETERS: dict[str, Checked | Free] = {
 }  # fmt: skip
 """The arguments of `make_noxu` are those of `Noxu`, and a user has the verbs of the handle."""
 
-_TEXT = re.compile(r"\bstr\b|Literal|Object|Source|Condition|Patch|Profile|Users|Mapping\[str|PastMoment|Plan|PythonController")
+_TEXT = re.compile(
+    r"\bstr\b|Literal|Object|Source|Condition|Patch|Profile|Users|Mapping\[str|PastMoment|Plan|PythonController"
+)
 
 
 def functions() -> Iterator[tuple[str, Callable[..., Any]]]:
