@@ -311,7 +311,7 @@ def noted(
             events.append(Event(cron_job, WARNING, "UnexpectedJob", text))
         elif end and uid in known:
             ended.add(uid)
-            events.append(Event(cron_job, NORMAL, "SawCompletedJob", f"Saw completed job: {name}, status: {end}"))
+            events.append(Event(cron_job, NORMAL, "SawCompletedJob", f"Saw completed job: {name}, condition: {end}"))
         if end == "Complete":
             last = max(filter(None, (last, (job.get("status") or {}).get("completionTime"))), default=None)
     left = []

@@ -62,12 +62,17 @@ class NodeLifecycleController(WorkloadController):
         if node is None:
             if known is not None:
                 del self._known[key.name]
-                yield [Event(known, NORMAL, "RemovingNode", f"Removing Node {key.name} from Controller")]
+                yield [_event(known, "RemovingNode", f"Removing Node {key.name} from Controller")]
             return None
         self._known[key.name] = node
         if known is None:
-            yield [Event(node, NORMAL, "RegisteredNode", f"Registered Node {key.name} in Controller")]
+            yield [_event(node, "RegisteredNode", f"Registered Node {key.name} in Controller")]
         return (yield from lifecycle(objects, key, now))
+
+
+def _event(node: Object, reason: str, message: str) -> Event:
+    """RecordNodeEvent."""
+    return Event(node, NORMAL, reason, f"Node {node['metadata']['name']} event: {message}")
 
 
 def concerned(objects: Objects, kind: Kind, old: Object | None, new: Object | None) -> Iterable[Name]:
