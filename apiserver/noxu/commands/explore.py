@@ -29,6 +29,7 @@ from noxu.exploration.runs import RunFailed
 from noxu.exploration.settings import Exploration, SettingsError
 from noxu.manifests.documents import LoadError
 from noxu.process.supervision import NotRunnable, check_command
+from noxu.testing.sources import documents
 
 NOTHING_FOUND: Final = 0
 FOUND: Final = 1
@@ -98,8 +99,6 @@ def _workload(options: argparse.Namespace) -> list[steps.WorkloadStep]:
 
 def _named(path: Path) -> Iterator[dict[str, str]]:
     """The objects of a file, as a step deletes them."""
-    from noxu.testing.sources import documents
-
     for document in documents(path):
         metadata = document.value["metadata"]
         named = {"kind": f"{document.value['apiVersion']}/{document.value['kind']}", "name": metadata["name"]}

@@ -17,6 +17,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -79,9 +80,11 @@ def run(exploration: Exploration, plan: RunPlan, known: KnownTimes = KnownTimes(
 
 def _run(exploration: Exploration, plan: RunPlan, known: KnownTimes, directory: Path) -> RunRecording:
     began = time.monotonic()
-    options: dict[str, Any] = {} if exploration.nodes is None else {"nodes": exploration.nodes}
+    options: dict[str, Any] = (
+        {} if exploration.nodes is None else {"nodes": exploration.nodes, "exec": exploration.answers}
+    )
     with (
-        ExploredServer(None, exploration.manifests, history="all", **options) as server,
+        ExploredServer(None, exploration.manifests, history="all", tls=True, **options) as server,
         contextlib.ExitStack() as open_,
     ):
         programs = _programs(server, exploration, plan, directory, known)
@@ -145,6 +148,7 @@ def _programs(
             inherit=False,
             directory=controller.directory,
         )
+        program.after_life = partial(server.release_locks, name)
         programs.started.append(program)
         programs.users.append(name)
     return programs

@@ -2,6 +2,7 @@
 
     manifests: [config/crd, config/rbac]    # what every run begins with
     nodes: 2                                # simulated; none: no controllers of workloads
+    exec: succeed                           # what a command in a pod answers; none: it is refused
     controller:
       command: [./bin/manager, --leader-elect=false]    # several controllers: a list of these
       environment: {KUBE_CONFIG: $KUBECONFIG}
@@ -68,6 +69,8 @@ class Exploration:
     workload: tuple[WorkloadStep, ...]
     manifests: tuple[Path, ...] = ()
     nodes: int | None = None
+    answers: str = ""
+    """What a command in a simulated pod answers, as `noxu serve --exec` has it; "": it is refused."""
     invariants: tuple[Invariant, ...] = ()
     ignore: tuple[str, ...] = ()
     budget: float = BUDGET
@@ -186,6 +189,12 @@ def _texts(value: Json, _directory: Path) -> tuple[str, ...]:
     return tuple(values)
 
 
+def _answers(value: Json, _directory: Path) -> str:
+    if value != "succeed":
+        raise ValueError("it is `succeed`, or left out: a command in a pod is refused then")
+    return "succeed"
+
+
 def _number(value: Json, _directory: Path) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise ValueError("it is a number that is not negative")
@@ -207,6 +216,7 @@ def _seconds(value: Json, _directory: Path) -> float:
 _FIELDS: Final[Mapping[str, tuple[str, Any]]] = {
     "manifests": ("manifests", _paths),
     "nodes": ("nodes", _number),
+    "exec": ("answers", _answers),
     "controller": ("controllers", _controllers),
     "workload": ("workload", lambda value, directory: tuple(steps.parse(value, directory))),
     "invariants": ("invariants", _invariants),

@@ -16,7 +16,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -68,6 +68,8 @@ class TestedProgram:
         """Those of all lives that have ended."""
         self.began = 0.0
         """When its newest life began, in seconds since 1970."""
+        self.after_life: Callable[[], None] | None = None
+        """What is called when a life has ended, before the next one begins, in a thread of its own."""
 
     @property
     def pid(self) -> int:
@@ -133,6 +135,8 @@ class TestedProgram:
                 self._process.pid = 0
                 os.close(lifeline)
                 log.note(f"exit: status {self.status}")
+                if self.after_life is not None and not self.is_over:
+                    self.after_life()
 
     def _started(self, log: ProgramLog) -> tuple[subprocess.Popen[bytes], int]:
         """The process, and a descriptor that is open as long as the process may run."""

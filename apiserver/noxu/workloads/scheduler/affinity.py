@@ -17,7 +17,7 @@ from noxu.workloads.objects import NAMESPACES, Objects
 from noxu.workloads.scheduler.cluster import Cluster, NodeFacts, PodFacts
 from noxu.workloads.scheduler.fitting import Misfit
 from noxu.workloads.scheduler.terms import AffinityTerm, Labels, LabelsOf
-from noxu.workloads.writes import Name
+from noxu.workloads.writes import NamespacedName
 
 PLUGIN: Final = "InterPodAffinity"
 _NO_LABELS: Final[Labels] = {}
@@ -28,7 +28,7 @@ Domain = tuple[str, str]
 
 def namespace_labels(objects: Objects) -> LabelsOf:
     def labels_of(namespace: str) -> Labels:
-        found = objects.get(NAMESPACES, Name("", namespace))
+        found = objects.get(NAMESPACES, NamespacedName("", namespace))
         return (found["metadata"].get("labels") if found else None) or _NO_LABELS
 
     return labels_of

@@ -23,7 +23,7 @@ from noxu.workloads.pods import condition, is_terminating
 from noxu.workloads.scheduler.cluster import Cluster, NodeFacts, PodFacts
 from noxu.workloads.scheduler.diagnosis import NO_VICTIMS, NOT_HELPFUL, Diagnosis, histogram
 from noxu.workloads.scheduler.placement import Placement
-from noxu.workloads.writes import Name
+from noxu.workloads.writes import NamespacedName
 
 BY_SCHEDULER: Final = "PreemptionByScheduler"
 _LEAST_PRIORITY: Final = -(2**31)
@@ -93,7 +93,7 @@ def victims_on(node: NodeFacts, placement: Placement, budgets: Iterable[Object])
     less_important = [other for other in node.pods.values() if other.priority < pod.priority]
     if not less_important:
         return [NO_VICTIMS]
-    emptied, given_back = node.copy(), set[Name]()
+    emptied, given_back = node.copy(), set[NamespacedName]()
     for other in less_important:
         placement.remove(other, emptied)
     try:
