@@ -165,7 +165,7 @@ BACK_OFF = "CrashLoopBackOff"
         ),
         ("is never ready", pod("never-ready"), {0: "Running 0/1 running 0", 10_000: "Running 0/1 running 0"}),
         ("is ready late", pod("slow-ready=30s"), {29: "Running 0/1 running 0", 30: "Running 1/1 running 0 Ready"}),
-        ("is evicted", pod("evicted"), {0: "Failed 0/1 ContainerCreating 0"}),
+        ("is evicted before it starts, so that it has no containers", pod("evicted"), {0: "Failed 0/0  0"}),
         (
             "has one container that fails",
             pod("b:crash-loop", containers=[{"name": "a", "image": "x"}, {"name": "b", "image": "y"}]),
