@@ -32,6 +32,11 @@ class ExploredServer(Noxu):
         """The newest one."""
         return self._server.plane.store.revision
 
+    def interrupt(self) -> None:
+        """End the server from another thread: what waits for it in its own raises an exception."""
+        with contextlib.suppress(RuntimeError):  # it has ended meanwhile
+            self._runner.stop()
+
     def moves(self, moves: Sequence[Object], user: str, restart: Callable[[], None]) -> Moves:
         """The moves of a plan, which are made from now on."""
 
