@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from noxu.api.errors import ApiError
+from noxu.config import ServiceName
 from noxu.control.fault_triggers import WRITER
 from noxu.control.recorded_writes import RecordedWrite
 from noxu.control.write_log import Searching, decoded, described, events_between, why
 from noxu.exploration import elections
 from noxu.exploration.moves import Moves
 from noxu.exploration.recording import CONTROLLER, FAULT, WORKLOAD, ObjectPlace, RecordedChange, Shown
+from noxu.registry.access import User
 from noxu.registry.authors import UNKNOWN
 from noxu.testing.handle import Noxu
 from noxu.values import Object
@@ -36,6 +38,19 @@ class ExploredServer(Noxu):
         """End the server from another thread: what waits for it in its own raises an exception."""
         with contextlib.suppress(RuntimeError):  # it has ended meanwhile
             self._runner.stop()
+
+    def __init__(self, *, services: Sequence[ServiceName] = (), address: str = "", **arguments: Any) -> None:
+        """`arguments` are those of `Noxu`. Webhooks of `services` are at the address, HOST:PORT."""
+        self._webhook_services = tuple((service, address) for service in services)
+        super().__init__(**arguments)
+
+    def token(self, name: str) -> str:
+        """A new token of an administrator."""
+
+        async def issue() -> str:
+            return self._server.plane.static_tokens.issue(User(name, "", ("system:masters",)))
+
+        return self._call(issue())
 
     def moves(self, moves: Sequence[Object], user: str, restart: Callable[[], None]) -> Moves:
         """The moves of a plan, which are made from now on."""
