@@ -27,7 +27,8 @@ from typing import Any, Final
 import yaml
 
 from noxu.control.arguments import duration
-from noxu.explore import steps
+from noxu.explore import invariants, steps
+from noxu.explore.invariants import Invariant
 from noxu.explore.steps import WorkloadStep
 from noxu.features import meant
 from noxu.values import Json, Object
@@ -49,15 +50,6 @@ class ControllerCommand:
     environment: Mapping[str, str] = field(default_factory=dict)
     directory: Path | None = None
     in_cluster: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Invariant:
-    """`expression` is CEL over `objects(…)`. `always`: at every revision; else whenever a run is idle."""
-
-    expression: str
-    message: str
-    always: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +156,10 @@ def _invariants(value: Json, _directory: Path) -> tuple[Invariant, ...]:
         if len(named) != 1:
             raise SettingsError(f"{place}: it has one of always, idle")
         expression = str(each[named[0]])
+        try:
+            invariants.compiled(expression)
+        except ValueError as error:
+            raise SettingsError(f"{place}.{named[0]}: {error}") from None
         found.append(Invariant(expression, str(each.get("message") or expression), named[0] == "always"))
     return tuple(found)
 
