@@ -27,7 +27,18 @@ from noxu.process.server import Server
 from noxu.values import Object
 from noxu.workloads.engine import WorkloadController
 from noxu.workloads.objects import DEPLOYMENTS, EVENTS, LEASES, Objects
-from noxu.workloads.writes import Bind, Create, Delete, Event, Name, ReadScale, Steps, Update, Write, WriteScale
+from noxu.workloads.writes import (
+    Bind,
+    Create,
+    Delete,
+    NamespacedName,
+    NewEvent,
+    ReadScale,
+    Replace,
+    Steps,
+    Write,
+    WriteScale,
+)
 
 PATH: Final = "/apis/apps/v1/namespaces/default/deployments"
 IDLE: Final = 4.0  # seconds
@@ -43,7 +54,7 @@ class Counts:
         self.writes: Counter[str] = Counter()
         steps, write = controller.steps, controller._write  # noqa: SLF001
 
-        def counted_steps(objects: Objects, key: Name, now: datetime) -> Steps:
+        def counted_steps(objects: Objects, key: NamespacedName, now: datetime) -> Steps:
             self.runs += 1
             began = time.process_time()
             running = steps(objects, key, now)
@@ -74,7 +85,7 @@ def sentence(write: Write) -> str:
     match write:
         case Create(kind):
             return f"create {kind[1]}"
-        case Update(kind, _, subresource):
+        case Replace(kind, _, subresource):
             return f"update {kind[1]}{'/' if subresource else ''}{subresource}"
         case Delete(kind):
             return f"delete {kind[1]}"
@@ -82,7 +93,7 @@ def sentence(write: Write) -> str:
             return "bind pods"
         case ReadScale() | WriteScale():
             return "read or write a scale"
-        case Event():
+        case NewEvent():
             return f"record {EVENTS[1]}"
 
 

@@ -22,14 +22,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from noxu.explore import exploring, steps
-from noxu.explore.exploring import Confirmed, UnusableController
-from noxu.explore.runs import RunFailed
-from noxu.explore.settings import ControllerCommand, Exploration
+from noxu.exploration import exploring, steps
+from noxu.exploration.exploring import Confirmed, UnusableController
+from noxu.exploration.runs import RunFailed
+from noxu.exploration.settings import ControllerCommand, Exploration
 from noxu.values import Object
 
 ROOT: Final = Path(__file__).parents[1]
-TAUGHT: Final = ROOT / "tests" / "explore" / "taught"
+TAUGHT: Final = ROOT / "tests" / "exploration" / "taught"
 BUDGET: Final = 300.0  # seconds for one exploration
 
 
@@ -124,7 +124,7 @@ def explored(exploration: Exploration) -> Outcome:
 
 def commands(binary: Path | None) -> dict[str, list[str]]:
     """How a taught controller is run, by language; without a compiler there is none in Go."""
-    found = {"python": [sys.executable, "-m", "tests.explore.taught.{name}"]}
+    found = {"python": [sys.executable, "-m", "tests.exploration.taught.{name}"]}
     return found | ({} if binary is None else {"go": [str(binary), "{name}"]})
 
 

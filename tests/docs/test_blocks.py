@@ -84,7 +84,7 @@ SHOWN: Final = {
     "docs/admission.md text Error from server": "the message of the example, which its test compares",
     "docs/etcd.md text python": "needs both API servers, each with an etcd",
     "docs/explore.md text": "the report of an exploration, which lasts a minute",
-    "docs/explore.md yaml": "needs the files of a project; tests/explore checks how such files are read",
+    "docs/explore.md yaml": "needs the files of a project; tests/exploration checks how such files are read",
     "docs/fake-clients.md text": "the log of client-go",
     "docs/testing.md text": "the report of pytest, parts of which test_reports.py compares",
 }

@@ -22,19 +22,19 @@ from noxu.workloads.writes import (
     Bind,
     Create,
     Delete,
-    Event,
     Kind,
-    Name,
+    NamespacedName,
+    NewEvent,
     ReadScale,
+    Replace,
     Result,
     Steps,
-    Update,
     Write,
     WriteScale,
 )
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-StepsOf = Callable[[Objects, Name, datetime], Steps]
+StepsOf = Callable[[Objects, NamespacedName, datetime], Steps]
 
 
 class Play:
@@ -90,12 +90,12 @@ class Play:
         if isinstance(write, ReadScale):
             return self._refuse(write) or self._scale(write)
         self.writes.append(write)
-        if not isinstance(write, Event) and (error := self._refuse(write)) is not None:
+        if not isinstance(write, NewEvent) and (error := self._refuse(write)) is not None:
             return error
         match write:
             case Create(kind, value):
                 return self.add(kind, value)
-            case Update(kind, value, _):
+            case Replace(kind, value, _):
                 value = copy(value)
                 value["metadata"]["resourceVersion"] = str(next(self._revisions))
                 self.objects.put(kind, value)
@@ -117,7 +117,7 @@ class Play:
 
     def _scale(self, read: ReadScale) -> Result:
         kind, name = _kind_of(read.target), read.target["name"]
-        found = self.objects.get(kind, Name(read.namespace, name))
+        found = self.objects.get(kind, NamespacedName(read.namespace, name))
         if found is None:
             return not_found(Qualified(*kind), name)
         metadata, selector = found["metadata"], found["spec"].get("selector")
@@ -148,7 +148,7 @@ def sentence(write: Write) -> str:
         case Create(kind, value):
             metadata = value["metadata"]
             return f"create {kind[1]} {metadata.get('name') or metadata['generateName']}"
-        case Update(kind, value, subresource):
+        case Replace(kind, value, subresource):
             return f"update {kind[1]}{'/' if subresource else ''}{subresource} {value['metadata']['name']}"
         case Delete(kind, value):
             return f"delete {kind[1]} {value['metadata']['name']}"
@@ -158,7 +158,7 @@ def sentence(write: Write) -> str:
             return f"read the scale of {target['kind']} {target['name']}"
         case WriteScale(target, scale):
             return f"scale {target['kind']} {target['name']} to {scale['spec']['replicas']}"
-        case Event():
+        case NewEvent():
             return f"event {write.type} {write.reason}: {write.message}"
 
 
@@ -166,6 +166,6 @@ def _kind_of(target: Object) -> Kind:
     return target["apiVersion"].rpartition("/")[0], f"{target['kind'].lower()}s"
 
 
-def _name(text: str) -> Name:
+def _name(text: str) -> NamespacedName:
     namespace, slash, name = text.partition("/")
-    return Name(namespace, name) if slash else Name("", text)
+    return NamespacedName(namespace, name) if slash else NamespacedName("", text)

@@ -16,7 +16,7 @@ from noxu.workloads.daemon_sets.backoff import FailureBackoff
 from noxu.workloads.daemon_sets.daemon_pods import Fit, fit, new_pod, target_node, tolerations
 from noxu.workloads.daemon_sets.daemon_sets import DaemonSets, reconcile
 from noxu.workloads.objects import DAEMON_SETS, NODES, PODS, REVISIONS, Objects, name_of
-from noxu.workloads.writes import Create, Kind, Name, Steps, Write
+from noxu.workloads.writes import Create, Kind, NamespacedName, Steps, Write
 from tests.rows import rows
 from tests.workloads.plays import NOW, Play
 from tests.workloads.pod_states import GracefulPlay, become, become_ready, fail, finish_deletions, names
@@ -64,7 +64,7 @@ class Daemons(GracefulPlay):
         self.backoff = FailureBackoff()
 
     def reconcile(self) -> float | None:
-        def steps(objects: Objects, key: Name, now: Any) -> Steps:
+        def steps(objects: Objects, key: NamespacedName, now: Any) -> Steps:
             return reconcile(objects, key, now, self.backoff)
 
         return self.run(steps, LOGS)
@@ -282,14 +282,14 @@ def test_an_orphan_is_adopted_and_a_pod_that_loses_its_labels_is_released() -> N
 def test_a_pod_that_was_never_bound_goes_with_its_node() -> None:
     play = Daemons(daemon_set(), node("a"))
     play.reconcile()
-    play.objects.remove(NODES, Name("", "a"))
+    play.objects.remove(NODES, NamespacedName("", "a"))
     play.reconcile()
     assert play.deleted() == ["a one"]
 
 
 def test_a_bound_pod_of_a_node_that_is_gone_is_left_to_the_garbage_collector() -> None:
     play = settled(daemon_set(), node("a"))
-    play.objects.remove(NODES, Name("", "a"))
+    play.objects.remove(NODES, NamespacedName("", "a"))
     play.reconcile()
     assert play.deleted() == []
     assert play.status["desiredNumberScheduled"] == 0

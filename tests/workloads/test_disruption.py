@@ -17,7 +17,7 @@ from noxu.workloads.objects import (
     STATEFUL_SETS,
     Objects,
 )
-from noxu.workloads.writes import Kind, Name, Steps
+from noxu.workloads.writes import Kind, NamespacedName, Steps
 from tests.rows import rows
 from tests.workloads.plays import NOW, Play
 
@@ -166,7 +166,7 @@ def test_a_scale_that_is_not_known(situation: str, objects: list[tuple[Kind, Obj
     ],
 )
 def test_owners_to_look_at(situation: str, objects: list[tuple[Kind, Object]], uids: list[str]) -> None:
-    found = other_owners(Play(*objects).objects, Name("default", "web"))
+    found = other_owners(Play(*objects).objects, NamespacedName("default", "web"))
     assert [owner["uid"] for owner in found] == uids, situation
 
 
@@ -217,8 +217,8 @@ def with_target(**given: Any) -> tuple[Kind, Object]:
 
 
 def test_a_pod_that_was_not_deleted_is_no_target_any_more() -> None:
-    def steps(objects: Objects, _: Name, now: datetime) -> Steps:
-        return controller.steps(objects, Name("pods/default", "web-1"), now)
+    def steps(objects: Objects, _: NamespacedName, now: datetime) -> Steps:
+        return controller.steps(objects, NamespacedName("pods/default", "web-1"), now)
 
     play = Play(with_target(reason="EvictionByEvictionAPI"))
     assert play.run(steps, "the pod") == 120

@@ -7,7 +7,7 @@ from typing import Any
 from noxu.values import Object
 from noxu.workloads.endpoint_slices import EndpointSliceController
 from noxu.workloads.objects import ENDPOINT_SLICES, NODES, PODS, SERVICES, Objects
-from noxu.workloads.writes import Kind, Name
+from noxu.workloads.writes import Kind, NamespacedName
 from tests.rows import rows
 from tests.workloads.plays import Play
 from tests.workloads.services import HTTP, TIME, node, pod, pods, service, sizes, slices
@@ -143,7 +143,7 @@ def added(play: Play, *objects: tuple[Kind, Object]) -> list[str]:
 
 def gone(play: Play, first: int, last: int) -> list[str]:
     for number in range(first, last + 1):
-        play.objects.remove(PODS, Name("default", f"web-{number}"))
+        play.objects.remove(PODS, NamespacedName("default", f"web-{number}"))
     return added(play)
 
 

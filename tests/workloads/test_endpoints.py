@@ -8,7 +8,7 @@ from noxu.api.errors import ApiError
 from noxu.values import Object
 from noxu.workloads.endpoints import MAX_ADDRESSES, EndpointsController
 from noxu.workloads.objects import ENDPOINTS, PODS, SERVICES, Objects
-from noxu.workloads.writes import Kind, Name
+from noxu.workloads.writes import Kind, NamespacedName
 from tests.rows import rows
 from tests.workloads.plays import Play
 from tests.workloads.services import HTTP, TIME, pod, pods, service
@@ -107,7 +107,7 @@ def test_they_are_written_when_something_changes() -> None:
     assert run(play) == ["update endpoints web"]
     metadata = play.get(ENDPOINTS, "default/web")["metadata"]
     assert metadata["annotations"] == {"endpoints.kubernetes.io/last-change-trigger-time": "2026-01-01T00:05:00Z"}
-    play.objects.remove(PODS, Name("default", "web-1"))
+    play.objects.remove(PODS, NamespacedName("default", "web-1"))
     assert run(play) == ["update endpoints web"]
     assert (
         "annotations" not in play.get(ENDPOINTS, "default/web")["metadata"]

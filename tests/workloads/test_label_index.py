@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from noxu.values import Object
 from noxu.workloads.objects import PODS, Objects
-from noxu.workloads.writes import Name
+from noxu.workloads.writes import NamespacedName
 from tests.rows import rows
 
 
@@ -47,8 +47,8 @@ def test_pods_change_their_labels_and_go() -> None:
     objects.put(PODS, {**pod("b", app="web"), "spec": {"nodeName": "node-1"}})
     assert (names(objects, app="web"), names(objects, app="db")) == ("b", "c a")
     assert objects.pods_with("default", {"app": "web"})[0]["spec"] == {"nodeName": "node-1"}, "the newest state"
-    objects.remove(PODS, Name("default", "c"))
-    objects.remove(PODS, Name("default", "a"))
+    objects.remove(PODS, NamespacedName("default", "c"))
+    objects.remove(PODS, NamespacedName("default", "a"))
     assert names(objects, app="db") == ""
     objects.clear()
     assert names(objects, app="web") == ""

@@ -7,7 +7,7 @@ from typing import Any
 from noxu.values import Object
 from noxu.workloads.mirrored_slices import MAX_ADDRESSES, EndpointSliceMirroringController
 from noxu.workloads.objects import ENDPOINT_SLICES, ENDPOINTS, Objects
-from noxu.workloads.writes import Kind, Name
+from noxu.workloads.writes import Kind, NamespacedName
 from tests.rows import rows
 from tests.workloads.plays import Play
 from tests.workloads.services import service, sizes, slices
@@ -105,7 +105,7 @@ def test_changes(situation: str, new: list[tuple[Kind, Object]], written: list[s
 def test_endpoints_that_are_gone() -> None:
     play = Play(PLAIN, endpoints(subset("10.2.0.1")))
     run(play)
-    play.objects.remove(ENDPOINTS, Name("default", "web"))
+    play.objects.remove(ENDPOINTS, NamespacedName("default", "web"))
     assert run(play) == ["delete endpointslices web-1"]
 
 

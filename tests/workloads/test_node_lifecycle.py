@@ -5,7 +5,7 @@ from __future__ import annotations
 from noxu.values import Object
 from noxu.workloads.node_lifecycle import NodeLifecycleController, concerned, lifecycle
 from noxu.workloads.objects import LEASES, NODES, PODS, Objects
-from noxu.workloads.writes import Kind, Name
+from noxu.workloads.writes import Kind, NamespacedName
 from tests.rows import rows
 from tests.workloads.cluster import TIME, node, pod
 from tests.workloads.plays import Play
@@ -113,7 +113,7 @@ def test_nodes_come_and_go() -> None:
     play = Play(node())
     play.run(controller.steps, "node-1")
     play.run(controller.steps, "node-1")
-    play.objects.remove(NODES, Name("", "node-1"))
+    play.objects.remove(NODES, NamespacedName("", "node-1"))
     play.run(controller.steps, "node-1")
     play.run(controller.steps, "node-1")
     assert play.done() == [

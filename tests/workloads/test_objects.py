@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from noxu.values import Object
 from noxu.workloads.objects import PODS, Objects
-from noxu.workloads.writes import Name
+from noxu.workloads.writes import NamespacedName
 from tests.rows import rows
 from tests.workloads.replicas import pod, replica_set
 
 OWNER, OTHER = replica_set(name="owner"), replica_set(name="other")
-A = Name("default", "a")
+A = NamespacedName("default", "a")
 
 
 def places(objects: Objects) -> list[str]:

@@ -9,7 +9,7 @@ from noxu.values import Object
 from noxu.workloads import pod_garbage
 from noxu.workloads.objects import NODES, PODS, Objects
 from noxu.workloads.pod_garbage import Garbage, concerned
-from noxu.workloads.writes import Delete, Kind, Name
+from noxu.workloads.writes import Delete, Kind, NamespacedName
 from tests.rows import rows
 from tests.workloads.cluster import node, pod, taint
 from tests.workloads.plays import Play
@@ -59,7 +59,7 @@ def test_a_node_that_comes_back() -> None:
     play.pass_time(39)
     play.add(*node())
     assert play.run(garbage.steps, "default/web") is None
-    play.objects.remove(NODES, Name("", "node-1"))
+    play.objects.remove(NODES, NamespacedName("", "node-1"))
     assert play.run(garbage.steps, "default/web") == 40, "it is missing since now"
 
 

@@ -8,7 +8,7 @@ from noxu.api.errors import ApiError
 from noxu.values import Object
 from noxu.workloads.objects import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, Objects
 from noxu.workloads.replica_sets import ReplicaSets, ReplicationControllers, status_of
-from noxu.workloads.writes import Create, Delete, Name
+from noxu.workloads.writes import Create, Delete, NamespacedName
 from tests.rows import rows
 from tests.workloads.plays import NOW, Play
 from tests.workloads.replicas import ago, pod, replica_set, replication_controller
@@ -292,10 +292,10 @@ def test_pods_on_the_node_of_a_sibling_s_pods_are_deleted_first() -> None:
 def test_what_a_change_of_a_pod_concerns(change: str, old: Object | None, new: Object | None, keys: list[str]) -> None:
     objects = Objects([(REPLICA_SETS, WEB), (REPLICA_SETS, OTHER)])
     found = [*_controller(ReplicaSets).affected(objects, PODS, old, new)]
-    assert found == [Name("default", key) for key in keys], change
+    assert found == [NamespacedName("default", key) for key in keys], change
 
 
 def test_its_own_change_concerns_a_replica_set() -> None:
     controller = _controller(ReplicaSets)
     for old, new in ((None, WEB), (WEB, WEB), (WEB, None)):
-        assert [*controller.affected(Objects(), REPLICA_SETS, old, new)] == [Name("default", "web")]
+        assert [*controller.affected(Objects(), REPLICA_SETS, old, new)] == [NamespacedName("default", "web")]

@@ -9,7 +9,7 @@ import pytest
 from noxu.values import Object, copy
 from noxu.workloads import revisions
 from noxu.workloads.objects import REVISIONS, STATEFUL_SETS, Objects
-from noxu.workloads.writes import Create, Delete, Name, Steps, Update
+from noxu.workloads.writes import Create, Delete, NamespacedName, Replace, Steps
 from tests.rows import rows
 from tests.workloads.plays import NOW, Play
 
@@ -99,7 +99,7 @@ def test_the_oldest_revisions_that_are_not_live_are_deleted(
     assert all(isinstance(delete, Delete) for delete in revisions.surplus(known, live, limit))
 
 
-def owned(objects: Objects, key: Name, now: object) -> Steps:
+def owned(objects: Objects, key: NamespacedName, now: object) -> Steps:
     yield from revisions.owned(objects, objects.get(STATEFUL_SETS, key) or {})
     return None
 
@@ -131,7 +131,7 @@ def test_revisions_are_adopted_and_released(found: Object, owner: Object, done: 
     assert play.done() == done
 
 
-def create(objects: Objects, key: Name, now: object) -> Steps:
+def create(objects: Objects, key: NamespacedName, now: object) -> Steps:
     owner = objects.get(STATEFUL_SETS, key) or {}
     made, collisions = yield from revisions.create(objects, owner, 1, revisions.HASH, 0)
     assert made["data"] == revisions.template_patch(owner)
@@ -157,12 +157,12 @@ def test_an_equal_revision_of_that_name_is_taken() -> None:
 
 @pytest.mark.parametrize(("number", "writes"), [(1, 0), (7, 1)])
 def test_a_revision_is_renumbered_only_if_its_number_differs(number: int, writes: int) -> None:
-    def steps(objects: Objects, key: Name, now: object) -> Steps:
+    def steps(objects: Objects, key: NamespacedName, now: object) -> Steps:
         changed = yield from revisions.renumbered(revision(1, uid="r"), number)
         assert changed["revision"] == number
         return None
 
     play = Play((REVISIONS, copy(revision(1, uid="r"))))
     play.run(steps, "default/web-1")
-    assert [type(write) for write in play.writes] == [Update] * writes
+    assert [type(write) for write in play.writes] == [Replace] * writes
     assert play.now == NOW

@@ -22,13 +22,14 @@ from typing import Any, Final
 
 from noxu.commands import calls, progress
 from noxu.config import StartError
-from noxu.explore import exploring, plans, recording, report, settings, steps
-from noxu.explore.exploring import Confirmed, Explored, Judged, Learnt, UnusableController
-from noxu.explore.plans import PlanError, RunPlan
-from noxu.explore.runs import RunFailed
-from noxu.explore.settings import Exploration, SettingsError
+from noxu.exploration import exploring, plans, recording, report, settings, steps
+from noxu.exploration.exploring import Confirmed, Explored, Judged, Learnt, UnusableController
+from noxu.exploration.plans import PlanError, RunPlan
+from noxu.exploration.runs import RunFailed
+from noxu.exploration.settings import Exploration, SettingsError
 from noxu.manifests.documents import LoadError
 from noxu.process.supervision import NotRunnable, check_command
+from noxu.testing.sources import documents
 
 NOTHING_FOUND: Final = 0
 FOUND: Final = 1
@@ -98,8 +99,6 @@ def _workload(options: argparse.Namespace) -> list[steps.WorkloadStep]:
 
 def _named(path: Path) -> Iterator[dict[str, str]]:
     """The objects of a file, as a step deletes them."""
-    from noxu.testing.sources import documents
-
     for document in documents(path):
         metadata = document.value["metadata"]
         named = {"kind": f"{document.value['apiVersion']}/{document.value['kind']}", "name": metadata["name"]}

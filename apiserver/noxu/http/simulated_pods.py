@@ -219,7 +219,7 @@ class _Streams:
                 if isinstance(event, Pinged):
                     connection.write(spdy.pong(event.id))
                     continue
-                self.ids.setdefault(event.headers.get("streamtype", ""), event.id)
+                self.ids.setdefault(event.fields.get("streamtype", ""), event.id)
                 connection.write(self._spdy.reply(event.id))
         except BrokenSpdy as broken:
             connection.write(self._spdy.goaway())

@@ -81,10 +81,10 @@ class BrokenSpdy(Exception):
 
 
 class StreamOpened(NamedTuple):
-    """`headers`: the last one of a name."""
+    """`fields` are its headers: the last one of a name."""
 
     id: int
-    headers: dict[str, str]
+    fields: dict[str, str]
 
 
 class Pinged(NamedTuple):

@@ -1,1 +1,0 @@
-"""Simulated nodes and the controllers of workloads: pods become ready, and nothing runs."""

@@ -29,12 +29,12 @@ from noxu.workloads.writes import (
     WARNING,
     Create,
     Delete,
-    Event,
     Kind,
-    Name,
+    NamespacedName,
+    NewEvent,
+    Replace,
     Result,
     Steps,
-    Update,
     Write,
     stored,
     with_status,
@@ -55,23 +55,25 @@ class CronJobController(WorkloadController):
 
     def __init__(self, parts: ControllerParts, informer: Informer, config: Config) -> None:
         super().__init__(parts, informer, config)
-        self._rescheduled: set[Name] = set()
+        self._rescheduled: set[NamespacedName] = set()
 
     def changed(self, kind: Kind, old: Object | None, new: Object | None) -> None:
         if kind == CRON_JOBS and old and new and _schedule_of(old) != _schedule_of(new):
             self._rescheduled.add(name_of(new))
         super().changed(kind, old, new)
 
-    def affected(self, objects: Objects, kind: Kind, old: Object | None, new: Object | None) -> Iterable[Name]:
+    def affected(
+        self, objects: Objects, kind: Kind, old: Object | None, new: Object | None
+    ) -> Iterable[NamespacedName]:
         return affected_cron_jobs(kind, old, new)
 
-    def steps(self, objects: Objects, key: Name, now: datetime) -> Steps:
+    def steps(self, objects: Objects, key: NamespacedName, now: datetime) -> Steps:
         is_rescheduled = key in self._rescheduled
         self._rescheduled.discard(key)
         return cron_job_steps(objects, key, now, is_rescheduled=is_rescheduled)
 
 
-def affected_cron_jobs(kind: Kind, old: Object | None, new: Object | None) -> Iterator[Name]:
+def affected_cron_jobs(kind: Kind, old: Object | None, new: Object | None) -> Iterator[NamespacedName]:
     """The CronJob of a Job, before and after a change."""
     found = [value for value in (old, new) if value is not None]
     if kind == CRON_JOBS:
@@ -79,7 +81,7 @@ def affected_cron_jobs(kind: Kind, old: Object | None, new: Object | None) -> It
         return
     owners = [owner for value in found if (owner := controller_of(value)) is not None and owner["kind"] == "CronJob"]
     for name in dict.fromkeys(owner["name"] for owner in owners):
-        yield Name(found[-1]["metadata"]["namespace"], name)
+        yield NamespacedName(found[-1]["metadata"]["namespace"], name)
 
 
 def _schedule_of(cron_job: Object) -> tuple[str, str | None]:
@@ -89,7 +91,7 @@ def _schedule_of(cron_job: Object) -> tuple[str, str | None]:
 # -- steps ------------------------------------------------------------------------------------------------------------
 
 
-def cron_job_steps(objects: Objects, key: Name, now: datetime, *, is_rescheduled: bool = False) -> Steps:
+def cron_job_steps(objects: Objects, key: NamespacedName, now: datetime, *, is_rescheduled: bool = False) -> Steps:
     cron_job = objects.get(CRON_JOBS, key)
     if cron_job is None:
         return None
@@ -101,34 +103,34 @@ def cron_job_steps(objects: Objects, key: Name, now: datetime, *, is_rescheduled
         yield events
     again: float | None = None
     error: ApiError | None = None
-    if isinstance(times, Event):
+    if isinstance(times, NewEvent):
         yield [times]
     elif times is not None and is_rescheduled:
         again = seconds_to_next(cron_job, now, times)
     elif times is not None:
         again, status, error = yield from _start(objects, cron_job, status, times, now)
     if not equal(status, cron_job.get("status") or {}):
-        [result] = yield [Update(CRON_JOBS, with_status(cron_job, status), "status")]
+        [result] = yield [Replace(CRON_JOBS, with_status(cron_job, status), "status")]
         stored(result)
     if error is not None:
         raise error
     return again
 
 
-def _times(cron_job: Object) -> DueTimes | Event | None:
-    """None if it is suspended or ends; an Event that says what is wrong with the schedule."""
+def _times(cron_job: Object) -> DueTimes | NewEvent | None:
+    """None if it is suspended or ends; an NewEvent that says what is wrong with the schedule."""
     spec = cron_job["spec"]
     schedule, zone = spec["schedule"], spec.get("timeZone")
     if is_terminating(cron_job):
         return None
     if zone is not None and (why := location_error(zone)):
-        return Event(cron_job, WARNING, "UnknownTimeZone", f"invalid timeZone: {quote(zone)}: {why}")
+        return NewEvent(cron_job, WARNING, "UnknownTimeZone", f"invalid timeZone: {quote(zone)}: {why}")
     if spec.get("suspend"):
         return None
     try:
         return due_times(parse_schedule(schedule), zone or "")
     except ValueError as error:
-        return Event(cron_job, WARNING, "UnparseableSchedule", f"unparseable schedule: {quote(schedule)} : {error}")
+        return NewEvent(cron_job, WARNING, "UnparseableSchedule", f"unparseable schedule: {quote(schedule)} : {error}")
 
 
 def _start(
@@ -137,17 +139,17 @@ def _start(
     """Start the Job of the last time that was missed, unless it is too late or another one must end first."""
     spec = cron_job["spec"]
     if times.schedule.zone:
-        yield [Event(cron_job, WARNING, "UnsupportedSchedule", _UNSUPPORTED.format(quote(spec["schedule"])))]
+        yield [NewEvent(cron_job, WARNING, "UnsupportedSchedule", _UNSUPPORTED.format(quote(spec["schedule"])))]
     try:
         missed = last_missed(cron_job, now, times, until_deadline=True)
     except ValueError as error:
         text = f"invalid schedule: {spec['schedule']} : {error}"
-        yield [Event(cron_job, WARNING, "InvalidSchedule", text)]
+        yield [NewEvent(cron_job, WARNING, "InvalidSchedule", text)]
         return None, status, None
     if missed.time is None:
         return seconds_to_next(cron_job, now, times), status, None
     if missed.number > MANY_MISSED:
-        yield [Event(cron_job, WARNING, "TooManyMissedTimes", _TOO_MANY)]
+        yield [NewEvent(cron_job, WARNING, "TooManyMissedTimes", _TOO_MANY)]
     why_not = _why_not(cron_job, status, missed.time, now)
     if why_not is not None:
         if why_not:
@@ -177,18 +179,18 @@ _TOO_MANY: Final = "too many missed start times. Set or decrease .spec.startingD
 _ACTIVE: Final = "Not starting job because prior execution is running and concurrency policy is Forbid"
 
 
-def _why_not(cron_job: Object, status: Object, time: datetime, now: datetime) -> Sequence[Event] | None:
-    """None: the Job of a time may be started. Else why not: an Event, or none if it has been started already."""
+def _why_not(cron_job: Object, status: Object, time: datetime, now: datetime) -> Sequence[NewEvent] | None:
+    """None: the Job of a time may be started. Else why not: an NewEvent, or none if it has been started already."""
     spec, active = cron_job["spec"], status.get("active") or ()
     deadline = spec.get("startingDeadlineSeconds")
     if deadline is not None and time + timedelta(seconds=deadline) < now:
         text = f"Missed scheduled time to start a job: {time:%a, %d %b %Y %H:%M:%S} +0000"
-        return [Event(cron_job, WARNING, "MissSchedule", text)]
+        return [NewEvent(cron_job, WARNING, "MissSchedule", text)]
     name = job_name(cron_job, time)
     if any(found["name"] == name for found in active) or status.get("lastScheduleTime") == format_time(time):
         return []
     if spec.get("concurrencyPolicy") == "Forbid" and active:
-        return [Event(cron_job, NORMAL, "JobAlreadyActive", _ACTIVE)]
+        return [NewEvent(cron_job, NORMAL, "JobAlreadyActive", _ACTIVE)]
     return None
 
 
@@ -198,14 +200,14 @@ def _create(
     """The Job that is active from now on, None if there is none."""
     [result] = yield [Create(JOBS, job)]
     if not isinstance(result, ApiError):
-        yield [Event(cron_job, NORMAL, "SuccessfulCreate", f"Created job {job['metadata']['name']}")]
+        yield [NewEvent(cron_job, NORMAL, "SuccessfulCreate", f"Created job {job['metadata']['name']}")]
         return result, None
     if result.reason == "AlreadyExists":  # an earlier attempt made it, and could not note it in the status
         found = objects.get(JOBS, name_of(job))
         owner = None if found is None else controller_of(found)
         return (found if owner is not None and owner["uid"] == cron_job["metadata"]["uid"] else None), None
     if not any(cause.get("reason") == "NamespaceTerminating" for cause in result.causes):
-        yield [Event(cron_job, WARNING, "FailedCreate", f"Error creating job: {result.message}")]
+        yield [NewEvent(cron_job, WARNING, "FailedCreate", f"Error creating job: {result.message}")]
     return None, result
 
 
@@ -214,7 +216,9 @@ def _replace(
 ) -> Generator[Sequence[Write], Sequence[Result], tuple[Object, ApiError | None]]:
     """Delete the active Jobs, and say which one is left, if any."""
     active = status["active"]
-    jobs = [found for entry in active if (found := objects.get(JOBS, Name(entry["namespace"], entry["name"])))]
+    jobs = [
+        found for entry in active if (found := objects.get(JOBS, NamespacedName(entry["namespace"], entry["name"])))
+    ]
     removed = yield from _delete(cron_job, jobs)
     left = [entry for entry in active if entry["uid"] not in removed]
     status = _with_active(status, left)
@@ -232,10 +236,10 @@ def _delete(cron_job: Object, jobs: Sequence[Object]) -> Generator[Sequence[Writ
     removed, events = set(), []
     for job, result in zip(jobs, results, strict=True):
         if isinstance(result, ApiError):
-            events.append(Event(cron_job, WARNING, "FailedDelete", f"Deleted job: {result.message}"))
+            events.append(NewEvent(cron_job, WARNING, "FailedDelete", f"Deleted job: {result.message}"))
         else:
             removed.add(job["metadata"]["uid"])
-            events.append(Event(cron_job, NORMAL, "SuccessfulDelete", f"Deleted job {job['metadata']['name']}"))
+            events.append(NewEvent(cron_job, NORMAL, "SuccessfulDelete", f"Deleted job {job['metadata']['name']}"))
     yield events
     return removed
 
@@ -298,7 +302,7 @@ def _by_start(job: Object) -> tuple[bool, str, str]:
 
 def noted(
     objects: Objects, cron_job: Object, jobs: Iterable[Object], removed: set[str]
-) -> tuple[Object, Sequence[Event]]:
+) -> tuple[Object, Sequence[NewEvent]]:
     """The status with the Jobs that are still active, and what has become of the others."""
     status = cron_job.get("status") or {}
     active = [entry for entry in status.get("active") or () if entry["uid"] not in removed]
@@ -308,19 +312,19 @@ def noted(
         name, uid, end = job["metadata"]["name"], job["metadata"]["uid"], end_of_job(job)
         if not end and uid not in known:
             text = f"Saw a job that the controller did not create or forgot: {name}"
-            events.append(Event(cron_job, WARNING, "UnexpectedJob", text))
+            events.append(NewEvent(cron_job, WARNING, "UnexpectedJob", text))
         elif end and uid in known:
             ended.add(uid)
-            events.append(Event(cron_job, NORMAL, "SawCompletedJob", f"Saw completed job: {name}, status: {end}"))
+            events.append(NewEvent(cron_job, NORMAL, "SawCompletedJob", f"Saw completed job: {name}, status: {end}"))
         if end == "Complete":
             last = max(filter(None, (last, (job.get("status") or {}).get("completionTime"))), default=None)
     left = []
     for entry in active:
         if entry["uid"] in ended:
             continue
-        found = objects.get(JOBS, Name(entry["namespace"], entry["name"]))
+        found = objects.get(JOBS, NamespacedName(entry["namespace"], entry["name"]))
         if found is None:
-            events.append(Event(cron_job, NORMAL, "MissingJob", f"Active job went missing: {entry['name']}"))
+            events.append(NewEvent(cron_job, NORMAL, "MissingJob", f"Active job went missing: {entry['name']}"))
         else:
             left.append(entry)
     status = _with_active(status, left)

@@ -38,7 +38,18 @@ from noxu.workloads.objects import (
     name_of,
 )
 from noxu.workloads.pods import FINISHED, condition, is_ready, is_terminating, moment, phase, with_condition
-from noxu.workloads.writes import NORMAL, WARNING, Event, Kind, Name, Steps, Update, Write, stored, with_status
+from noxu.workloads.writes import (
+    NORMAL,
+    WARNING,
+    Kind,
+    NamespacedName,
+    NewEvent,
+    Replace,
+    Steps,
+    Write,
+    stored,
+    with_status,
+)
 
 DELETED_WITHIN: Final = 120.0  # seconds of object time
 ALLOWED: Final = "DisruptionAllowed"
@@ -81,11 +92,13 @@ class DisruptionController(WorkloadController):
         self._served = parts.served_resources
         self.others: Scales = {}
 
-    def keys(self, objects: Objects) -> Iterable[Name]:
+    def keys(self, objects: Objects) -> Iterable[NamespacedName]:
         stale = (_pod_key(pod) for pod in objects.all(PODS) if _may_be_stale(pod))
         return [*map(name_of, objects.all(BUDGETS)), *stale]
 
-    def affected(self, objects: Objects, kind: Kind, old: Object | None, new: Object | None) -> Iterable[Name]:
+    def affected(
+        self, objects: Objects, kind: Kind, old: Object | None, new: Object | None
+    ) -> Iterable[NamespacedName]:
         if kind == BUDGETS:
             yield name_of(new or old or {})
         if kind != PODS:
@@ -100,7 +113,7 @@ class DisruptionController(WorkloadController):
         if new is not None and _may_be_stale(new):
             yield _pod_key(new)
 
-    async def reconcile(self, key: Name) -> float | None:
+    async def reconcile(self, key: NamespacedName) -> float | None:
         owners = other_owners(self.objects, key)
         self.others = {owner["uid"]: await self._scale(key.namespace, owner) for owner in owners}
         return await super().reconcile(key)
@@ -120,29 +133,29 @@ class DisruptionController(WorkloadController):
         value = object_at(entry, resource)
         return Scale(value["metadata"]["uid"], integer_at(value, resource.scale.spec_replicas) or 0)
 
-    def steps(self, objects: Objects, key: Name, now: datetime) -> Steps:
+    def steps(self, objects: Objects, key: NamespacedName, now: datetime) -> Steps:
         if key.namespace.startswith(_PODS):
-            return (yield from _pod_steps(objects, Name(key.namespace.removeprefix(_PODS), key.name), now))
+            return (yield from _pod_steps(objects, NamespacedName(key.namespace.removeprefix(_PODS), key.name), now))
         budget = objects.get(BUDGETS, key)
         if budget is None:
             return None
         try:
             pods = _pods_of(objects, budget)
         except ValueError as error:
-            yield [Event(budget, WARNING, "NoPods", f"Failed to get pods: {error}")]
+            yield [NewEvent(budget, WARNING, "NoPods", f"Failed to get pods: {error}")]
             yield from _write(budget, _failed(budget, str(error), now))
             return None
         if not pods:
-            yield [Event(budget, NORMAL, "NoPods", "No matching pods found")]
+            yield [NewEvent(budget, NORMAL, "NoPods", "No matching pods found")]
         try:
             wanted = expected(objects, self.others, budget, pods)
         except (UnknownScale, ValueError) as error:
             text = f"Failed to calculate the number of expected pods: {error}"
-            yield [Event(budget, WARNING, "CalculateExpectedPodCountFailed", text)]
+            yield [NewEvent(budget, WARNING, "CalculateExpectedPodCountFailed", text)]
             yield from _write(budget, _failed(budget, str(error), now))
             return None
         if wanted.unmanaged:
-            yield [Event(budget, WARNING, "UnmanagedPods", _unmanaged(budget))]
+            yield [NewEvent(budget, WARNING, "UnmanagedPods", _unmanaged(budget))]
         disrupted, again, events = _disrupted(budget, pods, now)
         if events:
             yield events
@@ -152,13 +165,13 @@ class DisruptionController(WorkloadController):
 
 def _write(budget: Object, status: Object) -> Steps:
     if status != budget.get("status"):
-        stored(*(yield [Update(BUDGETS, with_status(budget, status), "status")]))
+        stored(*(yield [Replace(BUDGETS, with_status(budget, status), "status")]))
     return None
 
 
-def _pod_key(pod: Object) -> Name:
+def _pod_key(pod: Object) -> NamespacedName:
     namespace, name = name_of(pod)
-    return Name(f"{_PODS}{namespace}", name)
+    return NamespacedName(f"{_PODS}{namespace}", name)
 
 
 # -- pods -------------------------------------------------------------------------------------------------------------
@@ -204,7 +217,7 @@ def _may_be_stale(pod: Object) -> bool:
     return is_promised and not is_terminating(pod) and phase(pod) not in FINISHED
 
 
-def _pod_steps(objects: Objects, name: Name, now: datetime) -> Steps:
+def _pod_steps(objects: Objects, name: NamespacedName, now: datetime) -> Steps:
     pod = objects.get(PODS, name)
     if pod is None:
         return None
@@ -212,7 +225,7 @@ def _pod_steps(objects: Objects, name: Name, now: datetime) -> Steps:
     if len(budgets) > 1:
         chosen = budgets[0]["metadata"]["name"]
         text = f'Pod "{name.namespace}"/"{name.name}" matches multiple PodDisruptionBudgets.  Chose "{chosen}" arbitrarily.'
-        yield [Event(pod, WARNING, "MultiplePodDisruptionBudgets", text)]
+        yield [NewEvent(pod, WARNING, "MultiplePodDisruptionBudgets", text)]
     if not _may_be_stale(pod):
         return None
     since = (condition(pod, TARGET) or {}).get("lastTransitionTime")
@@ -220,7 +233,7 @@ def _pod_steps(objects: Objects, name: Name, now: datetime) -> Steps:
     if left > 0:
         return left
     conditions = with_condition(pod["status"].get("conditions"), {"type": TARGET, "status": "False"}, now)
-    stored(*(yield [Update(PODS, with_status(pod, {**pod["status"], "conditions": conditions}), "status")]))
+    stored(*(yield [Replace(PODS, with_status(pod, {**pod["status"], "conditions": conditions}), "status")]))
     return None
 
 
@@ -295,7 +308,7 @@ def _scale_of(objects: Objects, others: Scales, pod: Object, owner: Object) -> S
     return scale
 
 
-def other_owners(objects: Objects, key: Name) -> list[Object]:
+def other_owners(objects: Objects, key: NamespacedName) -> list[Object]:
     """The controllers of the pods of a budget that are no workloads, if their scale is needed."""
     budget = objects.get(BUDGETS, key)
     if budget is None or isinstance(budget["spec"].get("minAvailable"), int):
@@ -309,7 +322,7 @@ def other_owners(objects: Objects, key: Name) -> list[Object]:
 
 
 def _owner(objects: Objects, namespace: str, owner: Object) -> Object | None:
-    found = objects.get(_SCALED[owner["apiVersion"], owner["kind"]], Name(namespace, owner["name"]))
+    found = objects.get(_SCALED[owner["apiVersion"], owner["kind"]], NamespacedName(namespace, owner["name"]))
     return found if found is not None and found["metadata"]["uid"] == owner["uid"] else None
 
 
@@ -330,7 +343,7 @@ def _disrupted(budget: Object, pods: Iterable[Object], now: datetime) -> tuple[O
         left = DELETED_WITHIN - (now - moment(before[name])).total_seconds()
         if left < 0:
             text = f"Pod was expected by PDB {namespace}/{namespace} to be deleted but it wasn't"
-            events.append(Event(pod, WARNING, "NotDeleted", text))
+            events.append(NewEvent(pod, WARNING, "NotDeleted", text))
         else:
             kept[name] = before[name]
             times.append(left)

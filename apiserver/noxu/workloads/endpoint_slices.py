@@ -32,7 +32,7 @@ from noxu.workloads.slices import (
     service_of,
     slices_of,
 )
-from noxu.workloads.writes import Create, Kind, Name, Steps, is_namespace_ending, stored
+from noxu.workloads.writes import Create, Kind, NamespacedName, Steps, is_namespace_ending, stored
 
 MAX_ENDPOINTS: Final = 100
 MANAGER: Final = "endpointslice-controller.k8s.io"
@@ -50,7 +50,9 @@ class EndpointSliceController(WorkloadController):
     component = "endpoint-slice-controller"
     workers = 5
 
-    def affected(self, objects: Objects, kind: Kind, old: Object | None, new: Object | None) -> Iterable[Name]:
+    def affected(
+        self, objects: Objects, kind: Kind, old: Object | None, new: Object | None
+    ) -> Iterable[NamespacedName]:
         if kind == PODS:
             yield from service_pods.services_of(objects, old, new)
         elif kind == SERVICES:
@@ -64,7 +66,7 @@ class EndpointSliceController(WorkloadController):
                 if value is not None and is_managed(value, MANAGER) and (name := service_of(value)):
                     yield name
 
-    def steps(self, objects: Objects, key: Name, now: datetime) -> Steps:
+    def steps(self, objects: Objects, key: NamespacedName, now: datetime) -> Steps:
         service = objects.get(SERVICES, key)
         if service is None or not service_pods.wants_endpoints(service):
             return None
@@ -101,7 +103,7 @@ class _Situation:
                 continue
             ports = _ports(service, pod)
             _, endpoints = result.setdefault(ports_key(ports), (ports, {}))
-            node = self._objects.get(NODES, Name("", pod["spec"].get("nodeName") or ""))
+            node = self._objects.get(NODES, NamespacedName("", pod["spec"].get("nodeName") or ""))
             if node is None and not publishes_all:
                 continue
             if addresses := service_pods.addresses(pod, self.family):

@@ -23,11 +23,11 @@ from noxu.workloads.writes import (
     WARNING,
     Create,
     Delete,
-    Event,
     Kind,
-    Name,
+    NamespacedName,
+    NewEvent,
+    Replace,
     Steps,
-    Update,
     done,
     is_namespace_ending,
     stored,
@@ -48,18 +48,20 @@ class EndpointsController(WorkloadController):
     account = "endpoint-controller"
     workers = 5
 
-    def keys(self, objects: Objects) -> Iterable[Name]:
+    def keys(self, objects: Objects) -> Iterable[NamespacedName]:
         """Endpoints without a Service are left from one that was deleted meanwhile."""
         leftover = (value for value in objects.all(ENDPOINTS) if not _elects(value))
         return dict.fromkeys(name_of(value) for values in (objects.all(SERVICES), leftover) for value in values)
 
-    def affected(self, objects: Objects, kind: Kind, old: Object | None, new: Object | None) -> Iterable[Name]:
+    def affected(
+        self, objects: Objects, kind: Kind, old: Object | None, new: Object | None
+    ) -> Iterable[NamespacedName]:
         if kind == PODS:
             yield from service_pods.services_of(objects, old, new)
         elif kind == SERVICES or new is None:
             yield name_of(new or old or {})
 
-    def steps(self, objects: Objects, key: Name, now: datetime) -> Steps:
+    def steps(self, objects: Objects, key: NamespacedName, now: datetime) -> Steps:
         service, found = objects.get(SERVICES, key), objects.get(ENDPOINTS, key)
         if service is None:
             if found is not None and not _elects(found):
@@ -74,7 +76,7 @@ class EndpointsController(WorkloadController):
         if found is not None and _is_up_to_date(found, service, wanted, fewer is not None):
             return None
         value = _endpoints(service, found, wanted, fewer is not None, _changed(pods, found, wanted))
-        [result] = yield [Create(ENDPOINTS, value) if found is None else Update(ENDPOINTS, value)]
+        [result] = yield [Create(ENDPOINTS, value) if found is None else Replace(ENDPOINTS, value)]
         if isinstance(result, ApiError) and not (found is None and is_namespace_ending(result)):
             yield [_failure(value, found is None, result)]
             stored(result)
@@ -233,10 +235,12 @@ def _endpoints(
     return {"apiVersion": "v1", "kind": "Endpoints", "metadata": new, "subsets": wanted}
 
 
-def _failure(value: Object, is_new: bool, error: ApiError) -> Event:
+def _failure(value: Object, is_new: bool, error: ApiError) -> NewEvent:
     metadata = value["metadata"]
     name = f"{metadata['namespace']}/{metadata['name']}"
     if is_new:
         about = {**value, "metadata": {"uid": "", **metadata}}
-        return Event(about, WARNING, "FailedToCreateEndpoint", f"Failed to create endpoint for service {name}: {error}")
-    return Event(value, WARNING, "FailedToUpdateEndpoint", f"Failed to update endpoint {name}: {error}")
+        return NewEvent(
+            about, WARNING, "FailedToCreateEndpoint", f"Failed to create endpoint for service {name}: {error}"
+        )
+    return NewEvent(value, WARNING, "FailedToUpdateEndpoint", f"Failed to update endpoint {name}: {error}")

@@ -41,13 +41,13 @@ from noxu.workloads.writes import (
     Bind,
     Create,
     Delete,
-    Event,
     Kind,
-    Name,
+    NamespacedName,
+    NewEvent,
     ReadScale,
+    Replace,
     Result,
     Steps,
-    Update,
     Write,
     WriteScale,
 )
@@ -58,7 +58,7 @@ BINDING: Final = {"apiVersion": "v1", "kind": "Binding"}
 MAX_CONFLICTS: Final = 20  # attempts in a row, before the engine waits for the next one as after any failure
 
 
-class WorkloadController(Reconciler[Name]):
+class WorkloadController(Reconciler[NamespacedName]):
     """Keys are the names of objects of its kind, unless a controller says otherwise."""
 
     kind: ClassVar[Kind]
@@ -89,15 +89,17 @@ class WorkloadController(Reconciler[Name]):
     # -- what a controller defines
 
     @abstractmethod
-    def steps(self, objects: Objects, key: Name, now: datetime) -> Steps:
+    def steps(self, objects: Objects, key: NamespacedName, now: datetime) -> Steps:
         """What the newest state of a key requires. Pure, see writes.py."""
 
-    def affected(self, objects: Objects, kind: Kind, old: Object | None, new: Object | None) -> Iterable[Name]:
+    def affected(
+        self, objects: Objects, kind: Kind, old: Object | None, new: Object | None
+    ) -> Iterable[NamespacedName]:
         """The keys that a change concerns: `old` None: created, `new` None: deleted. Pure, and fast: the writer waits for it."""
         if kind == self.kind:
             yield name_of(new or old or {})
 
-    def keys(self, objects: Objects) -> Iterable[Name]:
+    def keys(self, objects: Objects) -> Iterable[NamespacedName]:
         """All keys, at the start and whenever changes may have been missed."""
         return [name_of(value) for value in objects.all(self.kind)]
 
@@ -121,7 +123,7 @@ class WorkloadController(Reconciler[Name]):
 
     # -- carrying out
 
-    async def reconcile(self, key: Name) -> float | None:
+    async def reconcile(self, key: NamespacedName) -> float | None:
         for _ in range(MAX_CONFLICTS):
             try:
                 return await self._run_steps(key)
@@ -130,7 +132,7 @@ class WorkloadController(Reconciler[Name]):
                     raise
         return await self._run_steps(key)
 
-    async def _run_steps(self, key: Name) -> float | None:
+    async def _run_steps(self, key: NamespacedName) -> float | None:
         steps = self.steps(self.objects, key, self.clock.now())
         results: Sequence[Result] | None = None
         try:
@@ -159,15 +161,17 @@ class WorkloadController(Reconciler[Name]):
         """Raises ApiError, StoreError."""
         match write:
             case Create(kind, value):
-                return await self._store(kind, Action.CREATE, Name(value["metadata"].get("namespace", ""), ""), value)
-            case Update(kind, value, subresource):
+                return await self._store(
+                    kind, Action.CREATE, NamespacedName(value["metadata"].get("namespace", ""), ""), value
+                )
+            case Replace(kind, value, subresource):
                 return await self._store(kind, Action.REPLACE, name_of(value), value, subresource)
             case Delete(kind, value, grace, propagation):
                 options = DeleteOptions(
                     propagation=propagation, preconditions=Preconditions(uid=value["metadata"]["uid"]), grace=grace
                 )
                 namespace, name = name_of(value)
-                await self._send(kind, Action.DELETE, Name(namespace, name), delete_options=options)
+                await self._send(kind, Action.DELETE, NamespacedName(namespace, name), delete_options=options)
                 return None
             case Bind(pod, node):
                 await self._bind(pod, node)
@@ -177,25 +181,27 @@ class WorkloadController(Reconciler[Name]):
             case WriteScale(target, scale):
                 await self._scales.write(target, scale, self.user, self.field_manager)
                 return None
-            case Event():
+            case NewEvent():
                 await self._record(write)
                 return None
             case _:
                 assert_never(write)
 
-    async def _store(self, kind: Kind, action: Action, at: Name, value: Object, subresource: str = "") -> Object | None:
+    async def _store(
+        self, kind: Kind, action: Action, at: NamespacedName, value: Object, subresource: str = ""
+    ) -> Object | None:
         """The stored object."""
         written = await self._send(kind, action, at, subresource, Body(value))
         if written is None:
             return None
-        name = Name(at.namespace, written.key.name)
+        name = NamespacedName(at.namespace, written.key.name)
         return self.objects.get(kind, name) or object_at(written, self.informer.resource_of(kind))
 
     async def _send(
         self,
         kind: Kind,
         action: Action,
-        at: Name,
+        at: NamespacedName,
         subresource: str = "",
         body: Body = NO_BODY,
         delete_options: DeleteOptions = NO_DELETE_OPTIONS,
@@ -222,10 +228,10 @@ class WorkloadController(Reconciler[Name]):
         namespace, name = name_of(pod)
         target = {"kind": "Node", "name": node}
         binding = {**BINDING, "metadata": {"name": name, "namespace": namespace, "uid": pod["metadata"]["uid"]}}
-        await self._send(BINDINGS, Action.ACT, Name(namespace, ""), body=Body({**binding, "target": target}))
+        await self._send(BINDINGS, Action.ACT, NamespacedName(namespace, ""), body=Body({**binding, "target": target}))
 
-    async def _record(self, event: Event) -> None:
-        """Write an Event, or count one that was written before. As upstream's recorder, it only logs what fails."""
+    async def _record(self, event: NewEvent) -> None:
+        """Write an NewEvent, or count one that was written before. As upstream's recorder, it only logs what fails."""
         wanted = self._recorder.record(event, self.clock.now())
         if wanted is None:
             return
@@ -233,9 +239,9 @@ class WorkloadController(Reconciler[Name]):
         namespace, name = name_of(value)
         try:
             if action == "create":
-                await self._send(EVENTS, Action.CREATE, Name(namespace, ""), body=Body(value))
+                await self._send(EVENTS, Action.CREATE, NamespacedName(namespace, ""), body=Body(value))
             else:
-                await self._send(EVENTS, Action.REPLACE, Name(namespace, name), body=Body(value))
+                await self._send(EVENTS, Action.REPLACE, NamespacedName(namespace, name), body=Body(value))
         except ApiError as error:
             self._recorder.forget(value)  # it has expired, or was deleted: the next one is created
-            log.debug("%s: the Event %s is not written: %s", self.name, event.reason, error)
+            log.debug("%s: the NewEvent %s is not written: %s", self.name, event.reason, error)

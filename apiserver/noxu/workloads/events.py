@@ -1,8 +1,8 @@
 """Events that controllers record, as client-go's recorder makes them (tools/record, events_cache.go).
 
-The first Event of its kind is created; the same one again counts up (`count`, `lastTimestamp`). More than MAX_SIMILAR that
+The first NewEvent of its kind is created; the same one again counts up (`count`, `lastTimestamp`). More than MAX_SIMILAR that
 differ only in their message within SIMILAR_WITHIN become one, whose message begins with "(combined from similar events)".
-An object with very many Events gets a BURST, and then one every five minutes. Upstream names an Event after its object
+An object with very many Events gets a BURST, and then one every five minutes. Upstream names an NewEvent after its object
 and the nanosecond; so does this, and a second one in the same nanosecond, which a stopped clock makes, gets the next.
 """
 
@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Final, Literal, NamedTuple, TypeVar
 
 from noxu.values import Object
-from noxu.workloads.writes import Event
+from noxu.workloads.writes import NewEvent
 
 MAX_KEPT: Final = 4096
 MAX_SIMILAR: Final = 10
@@ -50,7 +50,7 @@ class Recorder:
         self._buckets: OrderedDict[object, _Bucket] = OrderedDict()
         self._last_nanosecond = 0
 
-    def record(self, event: Event, now: datetime) -> tuple[Literal["create", "replace"], Object] | None:
+    def record(self, event: NewEvent, now: datetime) -> tuple[Literal["create", "replace"], Object] | None:
         """What to write; None: nothing, because there are too many about this object."""
         seconds, reference = now.timestamp(), _reference(event.about)
         if event.field:
@@ -71,12 +71,12 @@ class Recorder:
         return "create" if earlier is None else "replace", value
 
     def forget(self, value: Object) -> None:
-        """An Event is not there: the next one like it is new."""
+        """An NewEvent is not there: the next one like it is new."""
         name = value["metadata"]["name"]
         for key in [key for key, written in self._written.items() if written["metadata"]["name"] == name]:
             del self._written[key]
 
-    def _new(self, event: Event, message: str, reference: Object, time: str, nanosecond: int) -> Object:
+    def _new(self, event: NewEvent, message: str, reference: Object, time: str, nanosecond: int) -> Object:
         namespace = reference.get("namespace") or "default"
         return {
             "apiVersion": "v1",

@@ -15,7 +15,7 @@ from noxu.registry.resource import Resource
 from noxu.registry.stored_object import StoredObject, object_at
 from noxu.values import Object
 from noxu.workloads.objects import AUTOSCALERS, Objects
-from noxu.workloads.writes import Kind, Name
+from noxu.workloads.writes import Kind, NamespacedName
 from noxu_storage.types import Key
 
 
@@ -57,7 +57,7 @@ class Informer(Controller[Key]):
         kind = self._by_collection[change.key.collection]
         new = None if change.entry is None else self._decoded(kind, change.entry)
         if new is None:
-            old = self.objects.remove(kind, Name(change.key.partition[:-1], change.key.name))
+            old = self.objects.remove(kind, NamespacedName(change.key.partition[:-1], change.key.name))
         else:
             old = self.objects.put(kind, new)
         for listener in self.listeners[kind]:

@@ -31,7 +31,17 @@ from noxu.workloads.slices import (
     service_of,
     slices_of,
 )
-from noxu.workloads.writes import WARNING, Create, Event, Kind, Name, Steps, Write, is_namespace_ending, stored
+from noxu.workloads.writes import (
+    WARNING,
+    Create,
+    Kind,
+    NamespacedName,
+    NewEvent,
+    Steps,
+    Write,
+    is_namespace_ending,
+    stored,
+)
 
 MAX_ADDRESSES: Final = 1000
 MANAGER: Final = "endpointslicemirroring-controller.k8s.io"
@@ -49,7 +59,9 @@ class EndpointSliceMirroringController(WorkloadController):
     component = "endpoint-slice-mirroring-controller"
     workers = 5
 
-    def affected(self, objects: Objects, kind: Kind, old: Object | None, new: Object | None) -> Iterable[Name]:
+    def affected(
+        self, objects: Objects, kind: Kind, old: Object | None, new: Object | None
+    ) -> Iterable[NamespacedName]:
         if kind != ENDPOINT_SLICES:
             yield name_of(new or old or {})
             return
@@ -57,7 +69,7 @@ class EndpointSliceMirroringController(WorkloadController):
             if value is not None and is_managed(value, MANAGER) and (name := service_of(value)):
                 yield name
 
-    def steps(self, objects: Objects, key: Name, now: datetime) -> Steps:
+    def steps(self, objects: Objects, key: NamespacedName, now: datetime) -> Steps:
         endpoints, service = objects.get(ENDPOINTS, key), objects.get(SERVICES, key)
         existing = slices_of(objects, key, MANAGER)
         writes: list[Write]
@@ -135,11 +147,11 @@ def _events(endpoints: Object) -> list[Write]:
     events: list[Write] = []
     if desired.invalid:
         text = f"Skipped {desired.invalid} invalid IP addresses when mirroring to EndpointSlices"
-        events.append(Event(endpoints, WARNING, "InvalidIPAddress", text))
+        events.append(NewEvent(endpoints, WARNING, "InvalidIPAddress", text))
     if desired.skipped > desired.invalid:
         text = f"A max of {MAX_ADDRESSES} addresses can be mirrored to EndpointSlices per Endpoints subset."
         events.append(
-            Event(endpoints, WARNING, "TooManyAddressesToMirror", f"{text} {desired.skipped} addresses were skipped")
+            NewEvent(endpoints, WARNING, "TooManyAddressesToMirror", f"{text} {desired.skipped} addresses were skipped")
         )
     return events
 

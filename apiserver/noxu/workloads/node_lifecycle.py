@@ -27,7 +27,18 @@ from noxu.workloads.node_taints import Disruption, disruption, ready_status, tai
 from noxu.workloads.nodes import is_lost
 from noxu.workloads.objects import LEASES, NODES, PODS, Objects
 from noxu.workloads.pods import condition, is_ready, moment, with_condition
-from noxu.workloads.writes import NORMAL, WARNING, Event, Kind, Name, Steps, Update, done, stored, with_status
+from noxu.workloads.writes import (
+    NORMAL,
+    WARNING,
+    Kind,
+    NamespacedName,
+    NewEvent,
+    Replace,
+    Steps,
+    done,
+    stored,
+    with_status,
+)
 
 GRACE: Final = 50.0  # seconds of object time; upstream's --node-monitor-grace-period
 NEW_GRACE: Final = 60.0  # --node-startup-grace-period
@@ -54,28 +65,30 @@ class NodeLifecycleController(WorkloadController):
     def _take_over(self, idle: Self) -> None:
         self._known = dict(idle._known)
 
-    def affected(self, objects: Objects, kind: Kind, old: Object | None, new: Object | None) -> Iterable[Name]:
+    def affected(
+        self, objects: Objects, kind: Kind, old: Object | None, new: Object | None
+    ) -> Iterable[NamespacedName]:
         return concerned(objects, kind, old, new)
 
-    def steps(self, objects: Objects, key: Name, now: datetime) -> Steps:
+    def steps(self, objects: Objects, key: NamespacedName, now: datetime) -> Steps:
         node, known = objects.get(NODES, key), self._known.get(key.name)
         if node is None:
             if known is not None:
                 del self._known[key.name]
-                yield [Event(known, NORMAL, "RemovingNode", f"Removing Node {key.name} from Controller")]
+                yield [NewEvent(known, NORMAL, "RemovingNode", f"Removing Node {key.name} from Controller")]
             return None
         self._known[key.name] = node
         if known is None:
-            yield [Event(node, NORMAL, "RegisteredNode", f"Registered Node {key.name} in Controller")]
+            yield [NewEvent(node, NORMAL, "RegisteredNode", f"Registered Node {key.name} in Controller")]
         return (yield from lifecycle(objects, key, now))
 
 
-def concerned(objects: Objects, kind: Kind, old: Object | None, new: Object | None) -> Iterable[Name]:
+def concerned(objects: Objects, kind: Kind, old: Object | None, new: Object | None) -> Iterable[NamespacedName]:
     """The nodes that a change concerns. What others do depends on whether a node is ready: see `disruption`."""
     if kind == PODS:
         return
     value = new or old or {}
-    name = Name("", value["metadata"]["name"])
+    name = NamespacedName("", value["metadata"]["name"])
     if kind == LEASES:
         node = objects.get(NODES, name)
         is_watched = value["metadata"]["namespace"] == NAMESPACE and node is not None
@@ -87,10 +100,10 @@ def concerned(objects: Objects, kind: Kind, old: Object | None, new: Object | No
     if before and (new is None or before != ready_status(new)):
         for node in objects.all(NODES):
             if ready_status(node) not in ("True", ""):
-                yield Name("", node["metadata"]["name"])
+                yield NamespacedName("", node["metadata"]["name"])
 
 
-def lifecycle(objects: Objects, key: Name, now: datetime) -> Steps:
+def lifecycle(objects: Objects, key: NamespacedName, now: datetime) -> Steps:
     node = objects.get(NODES, key)
     if node is None:
         return None
@@ -101,16 +114,16 @@ def lifecycle(objects: Objects, key: Name, now: datetime) -> Steps:
         conditions = _unknown(node, now)
         if conditions != ((node.get("status") or {}).get("conditions") or []):
             new = with_status(node, {**(node.get("status") or {}), "conditions": conditions})
-            [result] = yield [Update(NODES, new, "status")]
+            [result] = yield [Replace(NODES, new, "status")]
             node = stored(result) or new
         if was_ready:
-            yield [Event(node, NORMAL, "NodeNotReady", f"Node {key.name} status is now: NodeNotReady")]
+            yield [NewEvent(node, NORMAL, "NodeNotReady", f"Node {key.name} status is now: NodeNotReady")]
             yield from _mark_pods(objects, key.name, now)
     is_bad = ready_status(node) in ("False", "Unknown")
     state = disruption(node, objects.all(NODES)) if is_bad else Disruption.NONE  # all nodes are looked at
     wanted = _labelled(_tainted(node, taints_of(node, state, now)))
     if wanted != node:
-        done((yield [Update(NODES, wanted)]))
+        done((yield [Replace(NODES, wanted)]))
     return left
 
 
@@ -126,7 +139,7 @@ class _Heard(NamedTuple):
 
 def last_heard(objects: Objects, node: Object) -> _Heard | None:
     """None: it is heard of now."""
-    lease = objects.get(LEASES, Name(NAMESPACE, node["metadata"]["name"]))
+    lease = objects.get(LEASES, NamespacedName(NAMESPACE, node["metadata"]["name"]))
     if is_lost(node):
         since = None if lease is None else lost_since(lease)
         return None if since is None else _Heard(moment(since), GRACE)  # else its Lease has yet to say so
@@ -158,9 +171,9 @@ def _mark_pods(objects: Objects, node: str, now: datetime) -> Steps:
     """The pods of a node are not ready any more (MarkPodsNotReady)."""
     pods = [pod for pod in objects.on_node(node) if is_ready(pod)]
     if pods:
-        results = yield [Update(PODS, _unready(pod, now), "status") for pod in pods]
+        results = yield [Replace(PODS, _unready(pod, now), "status") for pod in pods]
         marked = [value for value in map(stored, results) if value is not None]
-        yield [Event(pod, WARNING, "NodeNotReady", "Node is not ready") for pod in marked]
+        yield [NewEvent(pod, WARNING, "NodeNotReady", "Node is not ready") for pod in marked]
     return None
 
 

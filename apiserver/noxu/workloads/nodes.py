@@ -28,7 +28,7 @@ from noxu.workloads.engine import WorkloadController
 from noxu.workloads.informer import Informer
 from noxu.workloads.objects import NODES, Objects, name_of
 from noxu.workloads.pods import SIMULATE
-from noxu.workloads.writes import NORMAL, Create, Event, Name, Steps, Update, stored, with_status
+from noxu.workloads.writes import NORMAL, Create, NamespacedName, NewEvent, Replace, Steps, stored, with_status
 
 LOST: Final = "node-lost"
 """The value of its annotation `noxu.dev/simulate`."""
@@ -128,15 +128,17 @@ class NodeRegistration(WorkloadController):
         self._numbers = {name: n for n, name in enumerate(node_names(config.nodes or 0), 1)}
         self._registered: set[str] = set()
 
-    def keys(self, objects: Objects) -> Iterable[Name]:
-        own = [Name("", name) for name in self._numbers if name not in self._registered]
+    def keys(self, objects: Objects) -> Iterable[NamespacedName]:
+        own = [NamespacedName("", name) for name in self._numbers if name not in self._registered]
         return [*own, *(name_of(each) for each in objects.all(NODES) if is_awaiting(each))]
 
-    def affected(self, objects: Objects, kind: object, old: Object | None, new: Object | None) -> Iterable[Name]:
+    def affected(
+        self, objects: Objects, kind: object, old: Object | None, new: Object | None
+    ) -> Iterable[NamespacedName]:
         if new is not None and is_awaiting(new):
             yield name_of(new)
 
-    def steps(self, objects: Objects, key: Name, now: datetime) -> Steps:
+    def steps(self, objects: Objects, key: NamespacedName, now: datetime) -> Steps:
         found, number = objects.get(NODES, key), self._numbers.get(key.name)
         if number is None or key.name in self._registered:
             if found is not None and is_awaiting(found):
@@ -167,15 +169,15 @@ def _registered(found: Object, number: int, now: datetime) -> Steps:
             **found["metadata"],
             "labels": {**made["metadata"]["labels"], **(found["metadata"].get("labels") or {})},
         }
-        [result] = yield [Update(NODES, {**found, "metadata": metadata, "spec": {**made["spec"], **found["spec"]}})]
+        [result] = yield [Replace(NODES, {**found, "metadata": metadata, "spec": {**made["spec"], **found["spec"]}})]
         found = stored(result) or found
     given = {field: value for field, value in (found.get("status") or {}).items() if _says_anything(value)}
     capacity = {**CAPACITY, **given.get("capacity", {})}
     resources = {"capacity": capacity, "allocatable": {**capacity, **given.get("allocatable", {})}}
     status = {**node_status(name, number, now), **given, **resources}
-    [result] = yield [Update(NODES, with_status(found, status), "status")]
+    [result] = yield [Replace(NODES, with_status(found, status), "status")]
     stored(result)
-    yield [Event(found, NORMAL, "Starting", "Starting kubelet.", host=name)]
+    yield [NewEvent(found, NORMAL, "Starting", "Starting kubelet.", host=name)]
     return None
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from noxu.values import Object
 from noxu.workloads.label_index import LabelIndex
-from noxu.workloads.writes import Kind, Name
+from noxu.workloads.writes import Kind, NamespacedName
 
 EVENTS: Final[Kind] = ("", "events")
 BINDINGS: Final[Kind] = ("", "bindings")
@@ -37,9 +37,9 @@ PRIORITY_CLASSES: Final[Kind] = ("scheduling.k8s.io", "priorityclasses")
 LEASES: Final[Kind] = ("coordination.k8s.io", "leases")
 
 
-def name_of(value: Object) -> Name:
+def name_of(value: Object) -> NamespacedName:
     metadata = value["metadata"]
-    return Name(metadata.get("namespace", ""), metadata["name"])
+    return NamespacedName(metadata.get("namespace", ""), metadata["name"])
 
 
 def labels_of(value: Object | None) -> Mapping[str, str]:
@@ -60,16 +60,18 @@ class Objects:
 
     def __init__(self, objects: Iterable[tuple[Kind, Object]] = ()) -> None:
         self._kinds: dict[Kind, dict[str, dict[str, Object]]] = {}  # by namespace, by name
-        self._controlled: dict[Kind, dict[str, dict[Name, Object]]] = {}  # by the uid of their controller
-        self._orphans: dict[Kind, dict[str, dict[Name, Object]]] = {}  # those without a controller, by namespace
-        self._on_nodes: dict[str, dict[Name, Object]] = {}  # pods by node
+        self._controlled: dict[Kind, dict[str, dict[NamespacedName, Object]]] = {}  # by the uid of their controller
+        self._orphans: dict[
+            Kind, dict[str, dict[NamespacedName, Object]]
+        ] = {}  # those without a controller, by namespace
+        self._on_nodes: dict[str, dict[NamespacedName, Object]] = {}  # pods by node
         self._labels = LabelIndex()  # of pods
         for kind, value in objects:
             self.put(kind, value)
 
     # -- reading
 
-    def get(self, kind: Kind, name: Name) -> Object | None:
+    def get(self, kind: Kind, name: NamespacedName) -> Object | None:
         return self._kinds.get(kind, _NOTHING).get(name.namespace, _EMPTY).get(name.name)
 
     def all(self, kind: Kind) -> Iterator[Object]:
@@ -128,7 +130,7 @@ class Objects:
             self._labels.put(name, labels_of(old), labels_of(value))
         return old
 
-    def remove(self, kind: Kind, name: Name) -> Object | None:
+    def remove(self, kind: Kind, name: NamespacedName) -> Object | None:
         """Remove an object: its last state."""
         namespaces = self._kinds.get(kind, {})
         old = namespaces.get(name.namespace, {}).pop(name.name, None)
@@ -144,7 +146,7 @@ class Objects:
         for index in (self._kinds, self._controlled, self._orphans, self._on_nodes, self._labels):
             index.clear()
 
-    def _unindex(self, kind: Kind, name: Name, old: Object) -> None:
+    def _unindex(self, kind: Kind, name: NamespacedName, old: Object) -> None:
         if (owner := controller_of(old)) is not None:
             _drop(self._controlled[kind], owner["uid"], name)
         else:
@@ -157,7 +159,7 @@ _EMPTY: Final[dict[str, Any]] = {}  # never changed
 _NOTHING: Final[dict[str, dict[str, Object]]] = {}
 
 
-def _drop(index: dict[str, dict[Name, Object]], at: str, name: Name) -> None:
+def _drop(index: dict[str, dict[NamespacedName, Object]], at: str, name: NamespacedName) -> None:
     entries = index[at]
     del entries[name]
     if not entries:

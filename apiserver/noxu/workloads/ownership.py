@@ -17,7 +17,7 @@ from noxu.api.errors import ApiError
 from noxu.api.selectors import LabelSelector, label_selector
 from noxu.values import Object
 from noxu.workloads.objects import controller_of
-from noxu.workloads.writes import Kind, Result, Update, Write, stored
+from noxu.workloads.writes import Kind, Replace, Result, Write, stored
 
 
 def owner_reference(owner: Object) -> Object:
@@ -49,20 +49,22 @@ def _parsed(selector: str) -> LabelSelector:
     return label_selector(json.loads(selector))
 
 
-class Claimed(NamedTuple):
+class ClaimedObjects(NamedTuple):
     """`kept` are controlled by the owner. `adopted` and `released` are writes, whose results are what is controlled then."""
 
     kept: Sequence[Object]
-    adopted: Sequence[Update]
-    released: Sequence[Update]
+    adopted: Sequence[Replace]
+    released: Sequence[Replace]
 
 
-def claim(kind: Kind, candidates: Iterable[Object], owner: Object, selected: Callable[[Object], bool]) -> Claimed:
+def claim(
+    kind: Kind, candidates: Iterable[Object], owner: Object, selected: Callable[[Object], bool]
+) -> ClaimedObjects:
     """What of the candidates, objects of a kind in the owner's namespace, belongs to the owner."""
     uid, is_ending = owner["metadata"]["uid"], bool(owner["metadata"].get("deletionTimestamp"))
     kept: list[Object] = []
-    adopted: list[Update] = []
-    released: list[Update] = []
+    adopted: list[Replace] = []
+    released: list[Replace] = []
     for value in candidates:
         controlling = controller_of(value)
         if controlling is not None:
@@ -71,10 +73,10 @@ def claim(kind: Kind, candidates: Iterable[Object], owner: Object, selected: Cal
             if selected(value):
                 kept.append(value)
             elif not is_ending:
-                released.append(Update(kind, _without_owner(value, uid)))
+                released.append(Replace(kind, _without_owner(value, uid)))
         elif selected(value) and not is_ending and not value["metadata"].get("deletionTimestamp"):
-            adopted.append(Update(kind, _with_owner(value, owner)))
-    return Claimed(kept, adopted, released)
+            adopted.append(Replace(kind, _with_owner(value, owner)))
+    return ClaimedObjects(kept, adopted, released)
 
 
 def claimed(

@@ -7,7 +7,7 @@ from collections.abc import Generator, Sequence
 from noxu.api.errors import ApiError
 from noxu.values import Object
 from noxu.workloads.objects import PODS
-from noxu.workloads.writes import NORMAL, WARNING, Create, Delete, Event, Result, Write
+from noxu.workloads.writes import NORMAL, WARNING, Create, Delete, NewEvent, Result, Write
 
 Managing = Generator[Sequence[Write], Sequence[Result], ApiError | None]
 """Steps that give why they failed."""
@@ -19,7 +19,7 @@ def create_pods(owner: Object, pods: Sequence[Object]) -> Managing:
     This is upstream's slow start: a namespace with a small quota is not asked for a thousand pods, and has few Events.
     """
     size = 1
-    events: list[Event] = []
+    events: list[NewEvent] = []
     failure: ApiError | None = None
     while pods and failure is None:
         batch, pods = pods[:size], pods[size:]
@@ -28,9 +28,9 @@ def create_pods(owner: Object, pods: Sequence[Object]) -> Managing:
         for result in results:
             if isinstance(result, dict):
                 message = f"Created pod: {result['metadata']['name']}"
-                events.append(Event(owner, NORMAL, "SuccessfulCreate", message))
+                events.append(NewEvent(owner, NORMAL, "SuccessfulCreate", message))
             elif isinstance(result, ApiError) and not _namespace_ends(result):
-                events.append(Event(owner, WARNING, "FailedCreate", f"Error creating: {result}"))
+                events.append(NewEvent(owner, WARNING, "FailedCreate", f"Error creating: {result}"))
         size *= 2
     if events:
         yield events
@@ -48,9 +48,9 @@ def delete_pods(owner: Object, pods: Sequence[Object]) -> Managing:
             continue
         if isinstance(result, ApiError):
             failure = failure or result
-            events.append(Event(owner, WARNING, "FailedDelete", f"Error deleting: {result}"))
+            events.append(NewEvent(owner, WARNING, "FailedDelete", f"Error deleting: {result}"))
         else:
-            events.append(Event(owner, NORMAL, "SuccessfulDelete", f"Deleted pod: {pod['metadata']['name']}"))
+            events.append(NewEvent(owner, NORMAL, "SuccessfulDelete", f"Deleted pod: {pod['metadata']['name']}"))
     if events:
         yield events
     return failure

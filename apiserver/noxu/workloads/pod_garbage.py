@@ -23,12 +23,12 @@ from noxu.workloads.engine import WorkloadController
 from noxu.workloads.informer import Informer
 from noxu.workloads.objects import NODES, PODS, Objects, name_of
 from noxu.workloads.pods import FINISHED, is_terminating, is_true, phase, with_condition
-from noxu.workloads.writes import Delete, Kind, Name, Steps, Update, stored, with_status
+from noxu.workloads.writes import Delete, Kind, NamespacedName, Replace, Steps, stored, with_status
 
 QUARANTINE: Final = 40.0  # seconds of object time
 MAX_ENDED: Final = 12_500  # upstream's --terminated-pod-gc-threshold
 OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
-ENDED: Final = Name("", "ended pods")
+ENDED: Final = NamespacedName("", "ended pods")
 """The key of all pods that have ended."""
 _ORPHANED: Final = {
     "type": "DisruptionTarget",
@@ -50,17 +50,19 @@ class PodGarbageCollector(WorkloadController):
         super().__init__(parts, informer, config)
         self._garbage = Garbage()
 
-    def keys(self, objects: Objects) -> Iterable[Name]:
+    def keys(self, objects: Objects) -> Iterable[NamespacedName]:
         return [ENDED, *(name_of(pod) for pod in objects.all(PODS) if _may_be_garbage(objects, pod))]
 
-    def affected(self, objects: Objects, kind: Kind, old: Object | None, new: Object | None) -> Iterable[Name]:
+    def affected(
+        self, objects: Objects, kind: Kind, old: Object | None, new: Object | None
+    ) -> Iterable[NamespacedName]:
         return concerned(objects, kind, old, new)
 
-    def steps(self, objects: Objects, key: Name, now: datetime) -> Steps:
+    def steps(self, objects: Objects, key: NamespacedName, now: datetime) -> Steps:
         return self._garbage.steps(objects, key, now)
 
 
-def concerned(objects: Objects, kind: Kind, old: Object | None, new: Object | None) -> Iterable[Name]:
+def concerned(objects: Objects, kind: Kind, old: Object | None, new: Object | None) -> Iterable[NamespacedName]:
     """The pods that a change concerns."""
     if kind == NODES:
         name = (new or old or {})["metadata"]["name"]
@@ -75,7 +77,7 @@ def concerned(objects: Objects, kind: Kind, old: Object | None, new: Object | No
 
 def _may_be_garbage(objects: Objects, pod: Object) -> bool:
     node = pod["spec"].get("nodeName")
-    return is_terminating(pod) or bool(node and objects.get(NODES, Name("", node)) is None)
+    return is_terminating(pod) or bool(node and objects.get(NODES, NamespacedName("", node)) is None)
 
 
 def _is_out_of_service(node: Object) -> bool:
@@ -89,7 +91,7 @@ class Garbage:
     def __init__(self) -> None:
         self._missing: dict[str, datetime] = {}
 
-    def steps(self, objects: Objects, key: Name, now: datetime) -> Steps:
+    def steps(self, objects: Objects, key: NamespacedName, now: datetime) -> Steps:
         if key == ENDED:
             yield from _delete_ended(objects, now)
             return None
@@ -97,7 +99,7 @@ class Garbage:
         if pod is None:
             return None
         node_name = pod["spec"].get("nodeName")
-        node = objects.get(NODES, Name("", node_name or ""))
+        node = objects.get(NODES, NamespacedName("", node_name or ""))
         if node is not None:
             self._missing.pop(node["metadata"]["name"], None)
             if is_terminating(pod) and _is_out_of_service(node):
@@ -133,7 +135,7 @@ def _delete(pod: Object, why: Object | None, now: datetime) -> Steps:
         status = {**(pod.get("status") or {}), "phase": "Failed"}
         if why is not None:
             status["conditions"] = with_condition(status.get("conditions"), why, now)
-        [result] = yield [Update(PODS, with_status(pod, status), "status")]
+        [result] = yield [Replace(PODS, with_status(pod, status), "status")]
         if isinstance(result, ApiError) and result.reason == "NotFound":
             return None
         pod = stored(result) or pod

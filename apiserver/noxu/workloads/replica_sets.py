@@ -32,9 +32,9 @@ from noxu.workloads.pods import (
 )
 from noxu.workloads.writes import (
     Kind,
-    Name,
+    NamespacedName,
+    Replace,
     Steps,
-    Update,
     stored,
     with_status,
 )
@@ -58,7 +58,9 @@ class ReplicaSets(WorkloadController):
         selector: Object = replica_set["spec"].get("selector") or {}
         return selector
 
-    def affected(self, objects: Objects, kind: Kind, old: Object | None, new: Object | None) -> Iterable[Name]:
+    def affected(
+        self, objects: Objects, kind: Kind, old: Object | None, new: Object | None
+    ) -> Iterable[NamespacedName]:
         if kind == self.kind:
             yield name_of(new or old or {})
             return
@@ -69,13 +71,13 @@ class ReplicaSets(WorkloadController):
         namespace = pod["metadata"].get("namespace", "")
         for owner in _distinct(old and controller_of(old), new and controller_of(new)):
             if owner["kind"] == self.kind_name:
-                yield Name(namespace, owner["name"])
+                yield NamespacedName(namespace, owner["name"])
         if new and controller_of(new) is None and is_active(new):
             for replica_set in objects.within(self.kind, namespace):
                 if selects(self.selector(replica_set), new):
                     yield name_of(replica_set)
 
-    def steps(self, objects: Objects, key: Name, now: datetime) -> Steps:
+    def steps(self, objects: Objects, key: NamespacedName, now: datetime) -> Steps:
         replica_set = objects.get(self.kind, key)
         if replica_set is None:
             return None
@@ -92,7 +94,7 @@ class ReplicaSets(WorkloadController):
         terminating = [pod for pod in controlled if _is_ending(pod) and selects(selector, pod)]
         status = status_of(replica_set, active, terminating if self.counts_terminating else None, failure, now)
         if status != replica_set.get("status"):
-            [result] = yield [Update(self.kind, with_status(replica_set, status), "status")]
+            [result] = yield [Replace(self.kind, with_status(replica_set, status), "status")]
             stored(result)
         if failure is not None:
             raise failure  # it is tried again, with growing delays

@@ -15,7 +15,7 @@ from noxu.identifiers import hashed
 from noxu.values import Object, copy, equal
 from noxu.workloads.objects import REVISIONS, Objects
 from noxu.workloads.ownership import claimed, owner_reference, selects
-from noxu.workloads.writes import Create, Delete, Name, Result, Update, Write, stored
+from noxu.workloads.writes import Create, Delete, NamespacedName, Replace, Result, Write, stored
 
 REVISION: Final = "controller-revision-hash"
 """The label of a pod that names its revision."""
@@ -101,7 +101,7 @@ def renumbered(revision: Object, number: int) -> Finding:
     """The revision with another number."""
     if number_of(revision) == number:
         return revision
-    [result] = yield [Update(REVISIONS, {**revision, "revision": number})]
+    [result] = yield [Replace(REVISIONS, {**revision, "revision": number})]
     return stored(result) or revision
 
 
@@ -115,7 +115,7 @@ def create(
     data, namespace = template_patch(owner), owner["metadata"]["namespace"]
     while True:
         digest = hash_of(data, collisions)
-        found = objects.get(REVISIONS, Name(namespace, name_of_revision(owner, digest)))
+        found = objects.get(REVISIONS, NamespacedName(namespace, name_of_revision(owner, digest)))
         if found is None:
             [result] = yield [Create(REVISIONS, new_revision(owner, number, digest, label))]
             return stored(result) or {}, collisions

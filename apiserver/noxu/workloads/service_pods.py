@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias
 from noxu.values import Object
 from noxu.workloads.objects import SERVICES, Objects, labels_of, name_of
 from noxu.workloads.pods import FINISHED, condition, is_ready, is_terminating, phase
-from noxu.workloads.writes import Name
+from noxu.workloads.writes import NamespacedName
 
 Family: TypeAlias = Literal["IPv4", "IPv6"]
 
@@ -35,7 +35,7 @@ def selected(objects: Objects, service: Object) -> list[Object]:
     return objects.pods_with(service["metadata"]["namespace"], service["spec"]["selector"])
 
 
-def services_of(objects: Objects, old: Object | None, new: Object | None) -> Iterator[Name]:
+def services_of(objects: Objects, old: Object | None, new: Object | None) -> Iterator[NamespacedName]:
     """The Services whose endpoints a change of a pod concerns."""
     pod = new or old
     if pod is None:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, TypeAlias
 from noxu.values import Object
 from noxu.workloads.objects import ENDPOINT_SLICES, Objects
 from noxu.workloads.ownership import owner_reference
-from noxu.workloads.writes import Create, Delete, Name, Update, Write
+from noxu.workloads.writes import Create, Delete, NamespacedName, Replace, Write
 
 SERVICE_NAME: Final = "kubernetes.io/service-name"
 MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
@@ -24,7 +24,7 @@ Endpoints: TypeAlias = dict[Identity, Object]
 PortsKey: TypeAlias = tuple[Identity, ...]
 
 
-def slices_of(objects: Objects, service: Name, manager: str) -> list[Object]:
+def slices_of(objects: Objects, service: NamespacedName, manager: str) -> list[Object]:
     """The slices of a Service that a controller manages."""
     return [
         value
@@ -37,10 +37,10 @@ def is_managed(value: Object, manager: str) -> bool:
     return (value["metadata"].get("labels") or {}).get(MANAGED_BY) == manager
 
 
-def service_of(value: Object) -> Name | None:
+def service_of(value: Object) -> NamespacedName | None:
     """The Service of a slice."""
     name = (value["metadata"].get("labels") or {}).get(SERVICE_NAME)
-    return Name(value["metadata"]["namespace"], name) if name else None
+    return NamespacedName(value["metadata"]["namespace"], name) if name else None
 
 
 def identity(endpoint: Object) -> Identity:
@@ -115,7 +115,7 @@ class SliceChanges(NamedTuple):
     def writes(self) -> list[Write]:
         return [
             *(Create(ENDPOINT_SLICES, value) for value in self.created),
-            *(Update(ENDPOINT_SLICES, value) for value in self.updated),
+            *(Replace(ENDPOINT_SLICES, value) for value in self.updated),
             *(Delete(ENDPOINT_SLICES, value) for value in self.deleted),
         ]
 

@@ -19,7 +19,18 @@ from noxu.workloads.informer import Informer
 from noxu.workloads.node_matching import tolerates
 from noxu.workloads.objects import NODES, PODS, Objects, name_of
 from noxu.workloads.pods import is_terminating, with_condition
-from noxu.workloads.writes import NORMAL, Delete, Event, Kind, Name, Steps, Update, done, stored, with_status
+from noxu.workloads.writes import (
+    NORMAL,
+    Delete,
+    Kind,
+    NamespacedName,
+    NewEvent,
+    Replace,
+    Steps,
+    done,
+    stored,
+    with_status,
+)
 
 TARGET: Final = {
     "type": "DisruptionTarget",
@@ -41,14 +52,16 @@ class TaintEvictionController(WorkloadController):
         super().__init__(parts, informer, config)
         self._evictions = Evictions()
 
-    def keys(self, objects: Objects) -> Iterable[Name]:
+    def keys(self, objects: Objects) -> Iterable[NamespacedName]:
         tainted = [node["metadata"]["name"] for node in objects.all(NODES) if evicting(node)]
         return [name_of(pod) for node in tainted for pod in objects.on_node(node)]
 
-    def affected(self, objects: Objects, kind: Kind, old: Object | None, new: Object | None) -> Iterable[Name]:
+    def affected(
+        self, objects: Objects, kind: Kind, old: Object | None, new: Object | None
+    ) -> Iterable[NamespacedName]:
         return self._evictions.concerned(objects, kind, old, new)
 
-    def steps(self, objects: Objects, key: Name, now: datetime) -> Steps:
+    def steps(self, objects: Objects, key: NamespacedName, now: datetime) -> Steps:
         return self._evictions.steps(objects, key, now)
 
 
@@ -61,30 +74,32 @@ class Evictions:
     """Those that are due: by pod, its uid and the time."""
 
     def __init__(self) -> None:
-        self._due: dict[Name, tuple[str, datetime]] = {}
+        self._due: dict[NamespacedName, tuple[str, datetime]] = {}
 
-    def concerned(self, objects: Objects, kind: Kind, old: Object | None, new: Object | None) -> Iterable[Name]:
+    def concerned(
+        self, objects: Objects, kind: Kind, old: Object | None, new: Object | None
+    ) -> Iterable[NamespacedName]:
         if kind == NODES:
             if new is not None and evicting(old) != evicting(new):
                 yield from map(name_of, objects.on_node(new["metadata"]["name"]))
         elif new is None:
             self._due.pop(name_of(old or {}), None)
         elif (old is None or _looks(old) != _looks(new)) and new["spec"].get("nodeName"):
-            node = objects.get(NODES, Name("", new["spec"]["nodeName"]))
+            node = objects.get(NODES, NamespacedName("", new["spec"]["nodeName"]))
             if evicting(node) or name_of(new) in self._due:
                 yield name_of(new)
 
-    def steps(self, objects: Objects, key: Name, now: datetime) -> Steps:
+    def steps(self, objects: Objects, key: NamespacedName, now: datetime) -> Steps:
         pod = objects.get(PODS, key)
         if pod is None or is_terminating(pod):
             return None
-        taints = evicting(objects.get(NODES, Name("", pod["spec"].get("nodeName") or "")))
+        taints = evicting(objects.get(NODES, NamespacedName("", pod["spec"].get("nodeName") or "")))
         stays = stays_for(taints, pod["spec"].get("tolerations") or ())
         due = self._due_of(pod)
         if due is not None and due > now and not stays:
             del self._due[key]
             text = f"Cancelling deletion of Pod {key.namespace}/{key.name}"
-            yield [Event(pod, NORMAL, "TaintManagerEviction", text)]
+            yield [NewEvent(pod, NORMAL, "TaintManagerEviction", text)]
         if stays is None:
             return None
         if stays:
@@ -120,9 +135,9 @@ def stays_for(taints: Sequence[Object], tolerations: Sequence[Object]) -> float 
 
 def _evict(pod: Object, now: datetime) -> Steps:
     namespace, name = name_of(pod)
-    yield [Event(pod, NORMAL, "TaintManagerEviction", f"Marking for deletion Pod {namespace}/{name}")]
+    yield [NewEvent(pod, NORMAL, "TaintManagerEviction", f"Marking for deletion Pod {namespace}/{name}")]
     status = pod.get("status") or {}
     new = with_status(pod, {**status, "conditions": with_condition(status.get("conditions"), TARGET, now)})
-    [result] = yield [Update(PODS, new, "status")]
+    [result] = yield [Replace(PODS, new, "status")]
     done((yield [Delete(PODS, stored(result) or new)]))
     return None

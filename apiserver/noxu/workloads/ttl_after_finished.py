@@ -8,7 +8,7 @@ from noxu.values import Object
 from noxu.workloads.engine import WorkloadController
 from noxu.workloads.objects import JOBS, Objects
 from noxu.workloads.pods import condition, is_terminating, moment
-from noxu.workloads.writes import Delete, Name, Steps, stored
+from noxu.workloads.writes import Delete, NamespacedName, Steps, stored
 
 
 class TtlAfterFinishedController(WorkloadController):
@@ -16,11 +16,11 @@ class TtlAfterFinishedController(WorkloadController):
     kind = JOBS
     workers = 5  # --concurrent-ttl-after-finished-syncs
 
-    def steps(self, objects: Objects, key: Name, now: datetime) -> Steps:
+    def steps(self, objects: Objects, key: NamespacedName, now: datetime) -> Steps:
         return ttl_steps(objects, key, now)
 
 
-def ttl_steps(objects: Objects, key: Name, now: datetime) -> Steps:
+def ttl_steps(objects: Objects, key: NamespacedName, now: datetime) -> Steps:
     job = objects.get(JOBS, key)
     if job is None or is_terminating(job):
         return None

@@ -1,10 +1,10 @@
 """What a workload controller wants to be written, as values, and how it says so.
 
 A controller of workloads is a pure function of (objects, key, now). It is a generator: it yields the writes that it wants,
-and receives their results, in the same order: the stored object, None for one that was deleted or an Event, or the ApiError
+and receives their results, in the same order: the stored object, None for one that was deleted or an NewEvent, or the ApiError
 that refused the write. It returns the seconds of object time after which it wants to look again; None: after a change.
 
-    def reconcile(objects: Objects, key: Name, now: datetime) -> Steps:
+    def reconcile(objects: Objects, key: NamespacedName, now: datetime) -> Steps:
         replica_set = objects.get(REPLICA_SETS, key)
         ...
         results = yield [Create(PODS, pod), Create(PODS, pod)]      # carried out at the same time
@@ -28,7 +28,7 @@ Kind: TypeAlias = tuple[str, str]
 """The group and the plural of a built-in kind."""
 
 
-class Name(NamedTuple):
+class NamespacedName(NamedTuple):
     """Where an object is: its namespace, "" for a cluster-scoped one, and its name."""
 
     namespace: str
@@ -42,7 +42,7 @@ class Create(NamedTuple):
     value: Object
 
 
-class Update(NamedTuple):
+class Replace(NamedTuple):
     """Replace an object by `value`, whose metadata still has the uid and the resourceVersion of the state that it was made from.
 
     `subresource`: "" or "status", or another one that has the same kind.
@@ -86,8 +86,8 @@ class WriteScale(NamedTuple):
     scale: Object
 
 
-class Event(NamedTuple):
-    """An Event about an object. Repeated ones are counted, as client-go's recorder does. It never fails.
+class NewEvent(NamedTuple):
+    """An NewEvent about an object. Repeated ones are counted, as client-go's recorder does. It never fails.
 
     `host`: the node of the kubelet that records it. `field`: the path of the part of the object that it is about.
     """
@@ -100,7 +100,7 @@ class Event(NamedTuple):
     field: str = ""
 
 
-Write: TypeAlias = Create | Update | Delete | Bind | ReadScale | WriteScale | Event
+Write: TypeAlias = Create | Replace | Delete | Bind | ReadScale | WriteScale | NewEvent
 Result: TypeAlias = Object | ApiError | None
 Steps: TypeAlias = Generator[Sequence[Write], Sequence[Result], float | None]
 """What a controller does: see the module."""

@@ -14,7 +14,7 @@ from noxu.values import Object
 from noxu.workloads.autoscaler.autoscaling import Autoscaler, autoscale, is_urgent
 from noxu.workloads.autoscaler.normalization import PERIOD, AutoscalerPast
 from noxu.workloads.objects import AUTOSCALERS, DEPLOYMENTS, PODS, Objects
-from noxu.workloads.writes import Kind, Name, Steps, Write, WriteScale
+from noxu.workloads.writes import Kind, NamespacedName, Steps, Write, WriteScale
 from tests.rows import rows
 from tests.workloads.autoscaler.measured_pods import measured_pod
 from tests.workloads.plays import Play
@@ -59,7 +59,7 @@ class Scene(Play):
         self, scaler: Object, used: str, replicas: int, refuse: Callable[[Write], ApiError | None] | None = None
     ) -> None:
         super().__init__((AUTOSCALERS, scaler), (DEPLOYMENTS, deployment(replicas)), refuse=refuse)
-        self.pasts = {Name("default", "web"): AutoscalerPast()}
+        self.pasts = {NamespacedName("default", "web"): AutoscalerPast()}
         self.use(used)
 
     def use(self, used: str) -> None:
@@ -71,7 +71,7 @@ class Scene(Play):
         assert self.run(partial(self._steps), "default/web") == PERIOD
         return self.done()
 
-    def _steps(self, objects: Objects, key: Name, now: Any) -> Steps:
+    def _steps(self, objects: Objects, key: NamespacedName, now: Any) -> Steps:
         found = objects.get(AUTOSCALERS, key)
         assert found is not None
         return autoscale(objects, found, self.pasts, now)
@@ -223,8 +223,8 @@ def test_the_highest_metric_counts() -> None:
 
 def test_two_autoscalers_of_the_same_pods() -> None:
     scene = Scene(autoscaler(), "300 500 700", 3)
-    other = scene.pasts[Name("default", "other")] = AutoscalerPast(selector=parse_labels("app in (web,db)"))
-    scene.pasts[Name("elsewhere", "x")] = AutoscalerPast(selector=parse_labels("app=web"))
+    other = scene.pasts[NamespacedName("default", "other")] = AutoscalerPast(selector=parse_labels("app in (web,db)"))
+    scene.pasts[NamespacedName("elsewhere", "x")] = AutoscalerPast(selector=parse_labels("app=web"))
     said = "pods by selector app=web are controlled by multiple HPAs: [default/other default/web]"
     assert scene.look() == [
         f"event Warning AmbiguousSelector: {said}",
@@ -270,7 +270,7 @@ def made() -> Autoscaler:
     return controller
 
 
-WEB: Final = [Name("default", "web")]
+WEB: Final = [NamespacedName("default", "web")]
 READY, UNREADY, BUSY = measured_pod("p", 1), measured_pod("p", 1, ready=False), measured_pod("p", 2)
 
 
@@ -290,7 +290,7 @@ READY, UNREADY, BUSY = measured_pod("p", 1), measured_pod("p", 1, ready=False), 
     ],
 )
 def test_what_an_autoscaler_looks_at(
-    kind: Kind, before: Object | None, after: Object | None, expected: list[Name], urgent: bool
+    kind: Kind, before: Object | None, after: Object | None, expected: list[NamespacedName], urgent: bool
 ) -> None:
     objects = Objects([(AUTOSCALERS, autoscaler())])
     assert list(made().affected(objects, kind, before, after)) == expected
@@ -328,6 +328,6 @@ def test_who_changes_what_pods_use_does_not_wait() -> None:
     scene.done()
     assert scene.run(controller.steps, "default/web") == PERIOD
     assert scene.done() == []
-    controller._urgent.add(Name("default", "web"))
+    controller._urgent.add(NamespacedName("default", "web"))
     scene.run(controller.steps, "default/web")
     assert scene.done() == resized(5, f"{CPU} above target")

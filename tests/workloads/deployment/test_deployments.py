@@ -13,7 +13,7 @@ from noxu.workloads.deployment.revisions import HISTORY, REVISION, template_hash
 from noxu.workloads.deployment.rollout import old_pods_run
 from noxu.workloads.objects import DEPLOYMENTS, PODS, REPLICA_SETS, Objects
 from noxu.workloads.pods import condition
-from noxu.workloads.writes import Create, Name, Update, Write
+from noxu.workloads.writes import Create, NamespacedName, Replace, Write
 from tests.rows import rows
 from tests.workloads.deployments import deployment, revision
 from tests.workloads.plays import Play
@@ -250,7 +250,7 @@ def test_an_event_is_written_even_if_the_next_write_fails() -> None:
     conflict = ApiError(409, "changed", "Conflict")
 
     def refuse(write: Write) -> ApiError | None:
-        is_new = isinstance(write, Update) and write.value["metadata"]["name"] == "new"
+        is_new = isinstance(write, Replace) and write.value["metadata"]["name"] == "new"
         return conflict if is_new else None
 
     play = play_of(deployment(10), newest(2, desired=5, maximum=5), revision("old", 3, desired=5, maximum=5), refuse=refuse)  # fmt: skip
@@ -313,7 +313,7 @@ def test_old_pods_run(situation: str, has: int, phases: list[str], expected: boo
 # -- changes ----------------------------------------------------------------------------------------------------------
 
 ORPHAN = replica_set(1, name="orphan", metadata={"labels": {"app": "web"}})
-WEB = Name("default", "web")
+WEB = NamespacedName("default", "web")
 RECREATE = deployment(strategy="Recreate")
 
 
@@ -335,7 +335,7 @@ RECREATE = deployment(strategy="Recreate")
     ],
 )  # fmt: skip
 def test_what_a_change_concerns(
-    change: str, kind: tuple[str, str], old: Object | None, new: Object | None, expected: list[Name]
+    change: str, kind: tuple[str, str], old: Object | None, new: Object | None, expected: list[NamespacedName]
 ) -> None:
     objects = Objects([(DEPLOYMENTS, RECREATE), (REPLICA_SETS, revision("a", 1))])
     assert [*CONTROLLER.affected(objects, kind, old, new)] == expected, change

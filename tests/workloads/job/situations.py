@@ -12,7 +12,7 @@ from noxu.workloads.job.job_pods import COMPLETION_INDEX, TRACKING
 from noxu.workloads.job.jobs import Backoffs, job_steps
 from noxu.workloads.objects import JOBS, PODS, Objects
 from noxu.workloads.ownership import owner_reference
-from noxu.workloads.writes import Name, Steps
+from noxu.workloads.writes import NamespacedName, Steps
 from tests.workloads.plays import NOW, Play
 
 JOB_UID = "job-uid"
@@ -87,7 +87,7 @@ class JobPlay(Play):
         super().__init__((JOBS, of), *((PODS, found) for found in pods), **more)
         self.backoffs: Backoffs = {} if backoff is None else {JOB_UID: backoff}
 
-    def steps(self, objects: Objects, key: Name, now: datetime) -> Steps:
+    def steps(self, objects: Objects, key: NamespacedName, now: datetime) -> Steps:
         return job_steps(objects, key, now, self.backoffs)
 
     def sync(self, times: int = 1) -> float | None:

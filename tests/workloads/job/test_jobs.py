@@ -17,7 +17,7 @@ from noxu.workloads.job.backoff import Backoff
 from noxu.workloads.job.job_pods import COMPLETION_INDEX, FAILURES, TRACKING, new_pod
 from noxu.workloads.job.jobs import affected_jobs
 from noxu.workloads.objects import JOBS, PODS, controller_of
-from noxu.workloads.writes import Create, Delete, Kind, Name, Update, Write
+from noxu.workloads.writes import Create, Delete, Kind, NamespacedName, Replace, Write
 from tests.rows import rows
 from tests.workloads.job.situations import JOB_UID, JobPlay, job, pod
 from tests.workloads.plays import NOW
@@ -64,12 +64,12 @@ class After(NamedTuple):
 
 def after(play: JobPlay) -> After:
     play.sync()
-    pod_writes = [w for w in play.writes if isinstance(w, Create | Delete | Update) and w.kind == PODS]
+    pod_writes = [w for w in play.writes if isinstance(w, Create | Delete | Replace) and w.kind == PODS]
     status = play.status
     return After(
         created=sum(isinstance(write, Create) for write in pod_writes),
         deleted=sum(isinstance(write, Delete) for write in pod_writes),
-        released=sum(isinstance(write, Update) for write in pod_writes),
+        released=sum(isinstance(write, Replace) for write in pod_writes),
         active=status.get("active", 0),
         ready=status["ready"],
         succeeded=status.get("succeeded", 0),
@@ -619,7 +619,7 @@ def test_pods_lose_the_finalizer_with_their_job() -> None:
     orphan = pod()
     del orphan["metadata"]["ownerReferences"]
     play = JobPlay(job(), orphan, pod(), pod("Succeeded", counted=True))
-    play.objects.remove(JOBS, Name("default", "x"))
+    play.objects.remove(JOBS, NamespacedName("default", "x"))
     play.sync()
     play.run(play.steps, "default/pod/x-1")
     assert play.done() == ["update pods x-2", "update pods x-1"]

@@ -6,7 +6,7 @@ from noxu.values import Object
 from noxu.workloads.kubelet.addresses import Addresses
 from noxu.workloads.nodes import node
 from noxu.workloads.objects import PODS, Objects
-from noxu.workloads.writes import Name
+from noxu.workloads.writes import NamespacedName
 
 NODE = node("node-1", 1)
 
@@ -36,7 +36,7 @@ def test_the_addresses_of_pods_that_are_gone_are_given_again_when_all_others_wer
     for number in range(260):
         there.put(PODS, pod(f"p{number}"))
         given.append(addresses.give(pod(f"p{number}"), NODE, there))
-        there.remove(PODS, Name("default", f"p{number}"))
+        there.remove(PODS, NamespacedName("default", f"p{number}"))
     assert len(set(given)) == 253
     assert given[0] == given[253] == "10.244.0.2"
 

@@ -9,7 +9,7 @@ from noxu.values import Object
 from noxu.workloads.objects import NODES, PODS, Objects
 from noxu.workloads.scheduler.cluster import Cluster, PodFacts
 from noxu.workloads.scheduler.scheduling import Scheduling
-from noxu.workloads.writes import Kind, Name, Steps
+from noxu.workloads.writes import Kind, NamespacedName, Steps
 
 CREATED = "2026-01-01T00:00:00Z"
 
@@ -65,6 +65,6 @@ def facts(value: Object) -> PodFacts:
     return PodFacts(value)
 
 
-def schedule(objects: Objects, key: Name, now: datetime) -> Steps:
+def schedule(objects: Objects, key: NamespacedName, now: datetime) -> Steps:
     """The steps of a scheduler that has just started, for `Play.run`."""
     return Scheduling(objects).steps(now)

@@ -8,7 +8,7 @@ from noxu.values import Object
 from noxu.workloads.objects import BUDGETS, NODES, PODS
 from noxu.workloads.scheduler.diagnosis import Diagnosis
 from noxu.workloads.scheduler.placement import Placement
-from noxu.workloads.scheduler.preemption import Outcome, preempt
+from noxu.workloads.scheduler.preemption import PreemptionOutcome, preempt
 from noxu.workloads.writes import Kind
 from tests.rows import rows
 from tests.workloads.plays import Play
@@ -39,7 +39,7 @@ def budget(allowed: int, name: str = "budget", **status: object) -> tuple[Kind, 
 DB = {"app": "db"}
 
 
-def outcome(nodes: list[Object], pods: list[Object], wanted: Object, *others: tuple[Kind, Object]) -> Outcome:
+def outcome(nodes: list[Object], pods: list[Object], wanted: Object, *others: tuple[Kind, Object]) -> PreemptionOutcome:
     given = cluster(nodes, pods, *others)
     placement = Placement(facts(wanted), given)
     found = placement.find()

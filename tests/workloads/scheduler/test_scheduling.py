@@ -13,7 +13,7 @@ from noxu.workloads.objects import NODES, PODS
 from noxu.workloads.pods import condition
 from noxu.workloads.scheduler.resources import amounts, requests_of
 from noxu.workloads.scheduler.scheduling import BATCH, Scheduling
-from noxu.workloads.writes import Bind, Event, Name, Write
+from noxu.workloads.writes import Bind, NamespacedName, NewEvent, Write
 from tests.rows import rows
 from tests.workloads.plays import Play
 from tests.workloads.scheduler.clusters import indexed, node, pod, schedule
@@ -224,7 +224,7 @@ class Follower:
             self.asked = self.scheduling.changed(kind, old, value) or self.asked
             return old
 
-        def unfollow(kind: tuple[str, str], name: Name) -> Object | None:
+        def unfollow(kind: tuple[str, str], name: NamespacedName) -> Object | None:
             old = remove(kind, name)
             self.asked = self.scheduling.changed(kind, old, None) or self.asked
             return old
@@ -246,7 +246,7 @@ BOUND = "event Normal Scheduled: Successfully assigned default/web to"
     [
         ("a node comes", lambda play: play.add(NODES, B), "b"),
         ("a node grows", lambda play: play.add(NODES, node("a", cpu="8")), "a"),
-        ("a pod goes", lambda play: play.objects.remove(PODS, Name("default", "db")), "a"),
+        ("a pod goes", lambda play: play.objects.remove(PODS, NamespacedName("default", "db")), "a"),
         ("a pod ends", lambda play: play.add(PODS, pod("db", "a", status={"phase": "Succeeded"})), "a"),
         ("a pod requests less", lambda play: play.add(PODS, pod("db", "a", requests={"cpu": "1"})), "a"),
         (
@@ -331,7 +331,7 @@ def some_nodes(number: int) -> list[Object]:
 def test_no_node_has_more_than_it_can_take() -> None:
     for seed in range(8):
         play = play_of(some_nodes(4), some_pods(random.Random(seed), 40))
-        assert any(isinstance(it, Event) and it.reason == "Scheduled" for it in play.writes)
+        assert any(isinstance(it, NewEvent) and it.reason == "Scheduled" for it in play.writes)
         for it in some_nodes(4):
             name, allocatable = it["metadata"]["name"], amounts(it["status"]["allocatable"])
             pods = [requests_of(found["spec"]) for found in play.objects.on_node(name)]
@@ -356,7 +356,7 @@ def test_what_is_followed_is_what_is_read_anew() -> None:
         follower = Follower(some_nodes(4), some_pods(random_, 30))
         follower.run()
         for name in [it["metadata"]["name"] for it in follower.play.objects.all(PODS)][::3]:
-            follower.play.objects.remove(PODS, Name("default", name))
+            follower.play.objects.remove(PODS, NamespacedName("default", name))
         follower.run()
         anew = Scheduling(follower.play.objects).cluster
         for mine, other in zip(follower.scheduling.cluster.nodes, anew.nodes, strict=True):

@@ -12,7 +12,7 @@ from noxu.workloads.objects import CLAIMS, STORAGE_CLASSES, VOLUMES
 from noxu.workloads.volumes.matching import PROVISIONED_BY, PROVISIONER, SELECTED_NODE
 from noxu.workloads.volumes.provisioner import SIMULATED, standard_class, standard_class_steps, storage_steps
 from noxu.workloads.volumes.volume_binder import binding_steps
-from noxu.workloads.writes import Create, Name, Write
+from noxu.workloads.writes import Create, NamespacedName, Write
 from tests.rows import rows
 from tests.workloads.plays import Play
 from tests.workloads.volumes.storage import UID, claim, reserved, storage_class, volume
@@ -146,7 +146,7 @@ def test_from_a_claim_to_its_end() -> None:
     of, made = play.get(CLAIMS, "default/c"), play.get(VOLUMES, NAME)
     assert (of["status"]["phase"], made["status"]["phase"]) == ("Bound", "Bound")
     assert PROVISIONED_BY in made["metadata"]["annotations"]
-    play.objects.remove(CLAIMS, Name("default", "c"))
+    play.objects.remove(CLAIMS, NamespacedName("default", "c"))
     play.run(binding_steps, NAME)
     play.run(storage_steps, NAME)
     assert play.objects.within(VOLUMES, "") == []

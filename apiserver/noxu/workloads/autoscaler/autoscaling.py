@@ -41,12 +41,12 @@ from noxu.workloads.pods import is_ready, phase, with_condition
 from noxu.workloads.writes import (
     NORMAL,
     WARNING,
-    Event,
     Kind,
-    Name,
+    NamespacedName,
+    NewEvent,
     ReadScale,
+    Replace,
     Steps,
-    Update,
     Write,
     WriteScale,
     done,
@@ -68,8 +68,8 @@ class Autoscaler(WorkloadController):
 
     def __init__(self, parts: ControllerParts, informer: Informer, config: Config) -> None:
         super().__init__(parts, informer, config)
-        self._past: dict[Name, AutoscalerPast] = {}
-        self._urgent: set[Name] = set()  # those that look at once
+        self._past: dict[NamespacedName, AutoscalerPast] = {}
+        self._urgent: set[NamespacedName] = set()  # those that look at once
 
     def changed(self, kind: Kind, old: Object | None, new: Object | None) -> None:
         keys = list(self.affected(self.objects, kind, old, new))
@@ -78,7 +78,9 @@ class Autoscaler(WorkloadController):
         for key in keys:
             self.queue.add(key)
 
-    def affected(self, objects: Objects, kind: Kind, old: Object | None, new: Object | None) -> Iterable[Name]:
+    def affected(
+        self, objects: Objects, kind: Kind, old: Object | None, new: Object | None
+    ) -> Iterable[NamespacedName]:
         if kind == AUTOSCALERS:
             if old is None or new is None or old["spec"] != new["spec"]:
                 yield name_of(new or old or {})
@@ -87,7 +89,7 @@ class Autoscaler(WorkloadController):
         if scalers and (old is None or new is None or _counts(kind, old) != _counts(kind, new)):
             yield from map(name_of, scalers)
 
-    def steps(self, objects: Objects, key: Name, now: datetime) -> Steps:
+    def steps(self, objects: Objects, key: NamespacedName, now: datetime) -> Steps:
         found, is_urgent_now = objects.get(AUTOSCALERS, key), key in self._urgent
         self._urgent.discard(key)  # what changes from here on is urgent again
         if found is None:
@@ -133,14 +135,16 @@ def _says(pod: Object) -> list[tuple[str, str]]:
 _ANNOTATIONS: Final = tuple(map(usage.annotation, usage.RESOURCES))
 
 
-def autoscale(objects: Objects, autoscaler: Object, pasts: Mapping[Name, AutoscalerPast], now: datetime) -> Steps:
+def autoscale(
+    objects: Objects, autoscaler: Object, pasts: Mapping[NamespacedName, AutoscalerPast], now: datetime
+) -> Steps:
     """reconcileAutoscaler. `pasts`: those of all autoscalers."""
     spec, state, past = autoscaler["spec"], _State(autoscaler, now), pasts[name_of(autoscaler)]
     target, namespace = spec["scaleTargetRef"], autoscaler["metadata"]["namespace"]
     [scale] = yield [ReadScale(target, namespace)]
     if isinstance(scale, ApiError):
         state.condition("AbleToScale", "False", "FailedGetScale", f"{_UNABLE}{scale.message}")
-        done((yield [Event(autoscaler, WARNING, "FailedGetScale", scale.message), *state.update()]))
+        done((yield [NewEvent(autoscaler, WARNING, "FailedGetScale", scale.message), *state.update()]))
         return PERIOD
     assert scale is not None
     state.condition(
@@ -165,7 +169,7 @@ def autoscale(objects: Objects, autoscaler: Object, pasts: Mapping[Name, Autosca
         metrics, failure = measured.statuses, measured.failure
         if measured.replicas is None:
             done((yield state.update(current, metrics=metrics)))
-            yield [Event(autoscaler, WARNING, "FailedComputeMetricsReplicas", failure)]
+            yield [NewEvent(autoscaler, WARNING, "FailedComputeMetricsReplicas", failure)]
             return PERIOD
         desired = _normalized(measured.replicas, bounds, behavior, past, state)
         reason = f"{measured.name} above target" if measured.replicas > current else "All metrics below target"
@@ -177,13 +181,13 @@ def autoscale(objects: Objects, autoscaler: Object, pasts: Mapping[Name, Autosca
         text = f"the HPA controller was unable to update the target scale: {result.message}"
         state.condition("AbleToScale", "False", "FailedUpdateScale", text)
         said = f"New size: {desired}; reason: {reason}; error: {result.message}"
-        yield [Event(autoscaler, WARNING, "FailedRescale", said)]
+        yield [NewEvent(autoscaler, WARNING, "FailedRescale", said)]
         done((yield state.update(current)))
         return PERIOD
     text = f"the HPA controller was able to update the target scale to {desired}"
     state.condition("AbleToScale", "True", "SucceededRescale", text)
     past.changed(current, desired, behavior, now)
-    yield [Event(autoscaler, NORMAL, "SuccessfulRescale", f"New size: {desired}; reason: {reason}")]
+    yield [NewEvent(autoscaler, NORMAL, "SuccessfulRescale", f"New size: {desired}; reason: {reason}")]
     done((yield state.update(current, desired, metrics, is_rescaled=True)))
     return PERIOD
 
@@ -215,27 +219,27 @@ class _Measured(NamedTuple):
 
 
 def _measured(
-    objects: Objects, autoscaler: Object, scale: Object, state: _State, pasts: Mapping[Name, AutoscalerPast]
+    objects: Objects, autoscaler: Object, scale: Object, state: _State, pasts: Mapping[NamespacedName, AutoscalerPast]
 ) -> _Measured:
     """computeReplicasForMetrics."""
     text = (scale.get("status") or {}).get("selector") or ""
     if not text:
         state.condition("ScalingActive", "False", "InvalidSelector", "the HPA target's scale is missing a selector")
         said = "selector is required"
-        return _Measured(None, events=[Event(autoscaler, WARNING, "SelectorRequired", said)], failure=said)
+        return _Measured(None, events=[NewEvent(autoscaler, WARNING, "SelectorRequired", said)], failure=said)
     try:
         selector = parse_labels(text)
     except ValueError as error:
         said = f"couldn't convert selector into a corresponding internal selector object: {error}"
         state.condition("ScalingActive", "False", "InvalidSelector", said)
-        return _Measured(None, events=[Event(autoscaler, WARNING, "InvalidSelector", said)], failure=said)
+        return _Measured(None, events=[NewEvent(autoscaler, WARNING, "InvalidSelector", said)], failure=said)
     namespace, replicas = autoscaler["metadata"]["namespace"], scale["spec"].get("replicas", 0)
     pods = [pod for pod in objects.within(PODS, namespace) if selector.matches(pod["metadata"].get("labels") or {})]
     pasts[name_of(autoscaler)].selector = selector
     if len(scaling := _scaling(namespace, pods, pasts)) > 1:
         said = f"pods by selector {text} are controlled by multiple HPAs: [{' '.join(scaling)}]"
         state.condition("ScalingActive", "False", "AmbiguousSelector", said)
-        return _Measured(None, events=[Event(autoscaler, WARNING, "AmbiguousSelector", said)], failure=said)
+        return _Measured(None, events=[NewEvent(autoscaler, WARNING, "AmbiguousSelector", said)], failure=said)
     tolerances = normalization.tolerances_of(autoscaler["spec"].get("behavior"))
     at = ScaledPods(pods, replicas, namespace, tolerances, state.now)
     specs = autoscaler["spec"].get("metrics") or sources.DEFAULT
@@ -250,7 +254,7 @@ def _measured(
         statuses.append(found.status)
         if best.replicas == 0 or found.replicas > best.replicas:
             best = found
-    events = [Event(autoscaler, WARNING, each.reason, each.cause) for each in failures]
+    events = [NewEvent(autoscaler, WARNING, each.reason, each.cause) for each in failures]
     if not failures or (len(failures) < len(specs) and best.replicas >= replicas):
         said = f"the HPA was able to successfully calculate a replica count from {best.name}"
         state.condition("ScalingActive", "True", "ValidMetricFound", said)
@@ -262,7 +266,7 @@ def _measured(
     return _Measured(None, "", statuses, events, failure_text)
 
 
-def _scaling(namespace: str, pods: Sequence[Object], pasts: Mapping[Name, AutoscalerPast]) -> list[str]:
+def _scaling(namespace: str, pods: Sequence[Object], pasts: Mapping[NamespacedName, AutoscalerPast]) -> list[str]:
     """The autoscalers whose selectors select some of the pods (hpasControllingPodsUnderSelector)."""
     found = {name: past.selector for name, past in pasts.items() if name.namespace == namespace and past.selector}
     if len(found) == 1:
@@ -294,7 +298,7 @@ class _State:
         metrics: Sequence[Object] | None = None,
         *,
         is_rescaled: bool = False,
-    ) -> Sequence[Update]:
+    ) -> Sequence[Replace]:
         """The write of the status, if it differs. `current` None: only conditions change; `desired` None: it stays."""
         status = {**self._before, "conditions": self._conditions}
         if current is not None:
@@ -304,7 +308,7 @@ class _State:
             status["lastScaleTime"] = format_time(self.now)
         if _filled(status) == _filled(self._before):
             return ()
-        return [Update(AUTOSCALERS, with_status(self._autoscaler, status), "status")]
+        return [Replace(AUTOSCALERS, with_status(self._autoscaler, status), "status")]
 
 
 def _filled(status: Object) -> Object:

@@ -14,7 +14,7 @@ from noxu.workloads.daemon_sets.backoff import FailureBackoff
 from noxu.workloads.daemon_sets.daemon_pods import Fit, is_updated
 from noxu.workloads.pods import is_available, is_ready, is_terminating, phase
 from noxu.workloads.revisions import REVISION
-from noxu.workloads.writes import NORMAL, WARNING, Event
+from noxu.workloads.writes import NORMAL, WARNING, NewEvent
 
 
 class DaemonChanges(NamedTuple):
@@ -22,7 +22,7 @@ class DaemonChanges(NamedTuple):
 
     create: Sequence[str] = ()
     delete: Sequence[Object] = ()
-    events: Sequence[Event] = ()
+    events: Sequence[NewEvent] = ()
     again: float | None = None
 
 
@@ -69,13 +69,13 @@ def _ended(
     daemon_set, metadata = rollout.daemon_set, pod["metadata"]
     what = f"daemon pod {metadata['namespace']}/{metadata['name']} on node {node}"
     if phase(pod) == "Succeeded":
-        event = Event(daemon_set, NORMAL, "SucceededDaemonPod", f"Found succeeded {what}, will try to delete it")
+        event = NewEvent(daemon_set, NORMAL, "SucceededDaemonPod", f"Found succeeded {what}, will try to delete it")
     else:
         key = (daemon_set["metadata"]["uid"], (daemon_set.get("status") or {}).get("observedGeneration", 0), node)
         if left := backoff.remaining(key, rollout.now):
             return before._replace(again=min(left, before.again or left))
         backoff.failed(key, rollout.now)
-        event = Event(daemon_set, WARNING, "FailedDaemonPod", f"Found failed {what}, will try to kill it")
+        event = NewEvent(daemon_set, WARNING, "FailedDaemonPod", f"Found failed {what}, will try to kill it")
     return before._replace(delete=[*before.delete, pod], events=[*before.events, event])
 
 

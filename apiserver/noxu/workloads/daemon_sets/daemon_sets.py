@@ -29,7 +29,19 @@ from noxu.workloads.objects import DAEMON_SETS, NODES, PODS, REVISIONS, Objects,
 from noxu.workloads.ownership import claimed, selects
 from noxu.workloads.pod_control import create_pods, delete_pods
 from noxu.workloads.pods import available_after, is_ready, is_terminating, looked_at
-from noxu.workloads.writes import WARNING, Event, Kind, Name, Result, Steps, Update, Write, done, stored, with_status
+from noxu.workloads.writes import (
+    WARNING,
+    Kind,
+    NamespacedName,
+    NewEvent,
+    Replace,
+    Result,
+    Steps,
+    Write,
+    done,
+    stored,
+    with_status,
+)
 
 BURST = 250
 """The pods that are created or deleted before the next look at what there is."""
@@ -45,10 +57,12 @@ class DaemonSets(WorkloadController):
         super().__init__(parts, informer, config)
         self._backoff = FailureBackoff()
 
-    def steps(self, objects: Objects, key: Name, now: datetime) -> Steps:
+    def steps(self, objects: Objects, key: NamespacedName, now: datetime) -> Steps:
         return reconcile(objects, key, now, self._backoff)
 
-    def affected(self, objects: Objects, kind: Kind, old: Object | None, new: Object | None) -> Iterable[Name]:
+    def affected(
+        self, objects: Objects, kind: Kind, old: Object | None, new: Object | None
+    ) -> Iterable[NamespacedName]:
         if kind == DAEMON_SETS:
             yield name_of(new or old or {})
         elif kind == NODES:
@@ -57,7 +71,7 @@ class DaemonSets(WorkloadController):
             yield from _sets_of_pod(objects, old, new, adopts=kind == PODS)
 
 
-def _sets_of_node(objects: Objects, old: Object | None, new: Object | None) -> Iterable[Name]:
+def _sets_of_node(objects: Objects, old: Object | None, new: Object | None) -> Iterable[NamespacedName]:
     """Those for which a node fits, and did not before, or the other way round. Heartbeats concern none."""
     if old is not None and new is not None and _seen(old) == _seen(new):
         return
@@ -71,11 +85,11 @@ def _seen(node: Object) -> tuple[object, object]:
     return node["metadata"].get("labels"), (node.get("spec") or {}).get("taints")
 
 
-def _sets_of_pod(objects: Objects, old: Object | None, new: Object | None, *, adopts: bool) -> Iterable[Name]:
+def _sets_of_pod(objects: Objects, old: Object | None, new: Object | None, *, adopts: bool) -> Iterable[NamespacedName]:
     """Those that control a pod or a revision, and those that may adopt it."""
     owners = [(value, controller_of(value)) for value in (old, new) if value is not None]
     yield from {
-        Name(value["metadata"]["namespace"], owner["name"]): True
+        NamespacedName(value["metadata"]["namespace"], owner["name"]): True
         for value, owner in owners
         if owner is not None and owner["kind"] == "DaemonSet"
     }
@@ -85,7 +99,7 @@ def _sets_of_pod(objects: Objects, old: Object | None, new: Object | None, *, ad
                 yield name_of(daemon_set)
 
 
-def reconcile(objects: Objects, key: Name, now: datetime, backoff: FailureBackoff) -> Steps:
+def reconcile(objects: Objects, key: NamespacedName, now: datetime, backoff: FailureBackoff) -> Steps:
     """`backoff` remembers the pods that have failed."""
     daemon_set = objects.get(DAEMON_SETS, key)
     if daemon_set is None or is_terminating(daemon_set):
@@ -93,7 +107,7 @@ def reconcile(objects: Objects, key: Name, now: datetime, backoff: FailureBackof
     selector = daemon_set["spec"].get("selector")
     if selector == {}:
         message = "This daemon set is selecting all pods. A non-empty selector is required."
-        yield [Event(daemon_set, WARNING, "SelectingAll", message)]
+        yield [NewEvent(daemon_set, WARNING, "SelectingAll", message)]
         return None
     candidates = [
         *objects.controlled_by(PODS, daemon_set["metadata"]["uid"]),
@@ -116,7 +130,7 @@ def reconcile(objects: Objects, key: Name, now: datetime, backoff: FailureBackof
     found = by_node(objects, daemon_set)
     newest, status = objects.get(DAEMON_SETS, key), status_of(rollout, found, history)
     if newest is not None and status != newest.get("status"):
-        stored(*(yield [Update(DAEMON_SETS, with_status(newest, status), "status")]))
+        stored(*(yield [Replace(DAEMON_SETS, with_status(newest, status), "status")]))
     if failure is not None:
         raise failure  # it is tried again, with growing delays
     return min((after for after in (managed.again, _next_available(rollout, found)) if after is not None), default=None)

@@ -9,7 +9,7 @@ from noxu.values import Object
 from noxu.workloads import revisions
 from noxu.workloads.objects import PODS, REVISIONS, Objects
 from noxu.workloads.revisions import REVISION
-from noxu.workloads.writes import Delete, Result, Update, Write, done, stored
+from noxu.workloads.writes import Delete, Replace, Result, Write, done, stored
 
 
 class TemplateHistory(NamedTuple):
@@ -46,7 +46,7 @@ def _labelled(known: Sequence[Object]) -> Generator[Sequence[Write], Sequence[Re
         labels = metadata.get("labels") or {}
         if REVISION not in labels:
             labels = {**labels, REVISION: metadata["name"]}
-            [written] = yield [Update(REVISIONS, {**one, "metadata": {**metadata, "labels": labels}})]
+            [written] = yield [Replace(REVISIONS, {**one, "metadata": {**metadata, "labels": labels}})]
             one = stored(written) or one
         result.append(one)
     return result
@@ -63,7 +63,7 @@ def _merge(
         metadata = pod["metadata"]
         if metadata.get("labels", {}).get(REVISION) != digest:
             labels = {**metadata.get("labels", {}), REVISION: digest}
-            writes.append(Update(PODS, {**pod, "metadata": {**metadata, "labels": labels}}))
+            writes.append(Replace(PODS, {**pod, "metadata": {**metadata, "labels": labels}}))
     if writes:
         done((yield writes))
     done((yield [Delete(REVISIONS, one) for one in others]))

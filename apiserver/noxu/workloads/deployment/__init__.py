@@ -1,1 +1,0 @@
-"""deployment-controller: a Deployment keeps ReplicaSets, one for each of its templates (pkg/controller/deployment)."""

@@ -16,7 +16,7 @@ from noxu.workloads.engine import WorkloadController
 from noxu.workloads.objects import DEPLOYMENTS, PODS, REPLICA_SETS, Objects, controller_of, name_of
 from noxu.workloads.ownership import claimed, selects
 from noxu.workloads.pods import is_terminating
-from noxu.workloads.writes import WARNING, Event, Kind, Name, Steps, Update, Write, done, with_status
+from noxu.workloads.writes import WARNING, Kind, NamespacedName, NewEvent, Replace, Steps, Write, done, with_status
 
 
 class Deployments(WorkloadController):
@@ -25,7 +25,9 @@ class Deployments(WorkloadController):
     looks_at = (REPLICA_SETS, PODS)
     workers = 5  # --concurrent-deployment-syncs
 
-    def affected(self, objects: Objects, kind: Kind, old: Object | None, new: Object | None) -> Iterable[Name]:
+    def affected(
+        self, objects: Objects, kind: Kind, old: Object | None, new: Object | None
+    ) -> Iterable[NamespacedName]:
         changed = new or old or {}
         if kind == DEPLOYMENTS:
             yield name_of(changed)
@@ -40,7 +42,7 @@ class Deployments(WorkloadController):
                     if selects(deployment["spec"].get("selector"), new):
                         yield name_of(deployment)
 
-    def steps(self, objects: Objects, key: Name, now: datetime) -> Steps:
+    def steps(self, objects: Objects, key: NamespacedName, now: datetime) -> Steps:
         deployment = objects.get(DEPLOYMENTS, key)
         if deployment is None:
             return None
@@ -79,23 +81,23 @@ def _look(rollout: Rollout) -> Steps:
 def _refusal(deployment: Object) -> list[Write]:
     """What to write about a selector that selects everything."""
     message = "This deployment is selecting all pods. A non-empty selector is required."
-    writes: list[Write] = [Event(deployment, WARNING, "SelectingAll", message)]
+    writes: list[Write] = [NewEvent(deployment, WARNING, "SelectingAll", message)]
     status, generation = deployment.get("status") or {}, deployment["metadata"].get("generation", 0)
     if status.get("observedGeneration", 0) < generation:
         observed = with_status(deployment, {**status, "observedGeneration": generation})
-        writes.append(Update(DEPLOYMENTS, observed, "status"))
+        writes.append(Replace(DEPLOYMENTS, observed, "status"))
     return writes
 
 
-def _owner(namespace: str, value: Object) -> Name | None:
+def _owner(namespace: str, value: Object) -> NamespacedName | None:
     owner = controller_of(value)
-    return Name(namespace, owner["name"]) if owner and owner["kind"] == "Deployment" else None
+    return NamespacedName(namespace, owner["name"]) if owner and owner["kind"] == "Deployment" else None
 
 
-def _recreated(objects: Objects, pod: Object) -> Iterable[Name]:
+def _recreated(objects: Objects, pod: Object) -> Iterable[NamespacedName]:
     """The Deployment of a pod, if its strategy is Recreate."""
     namespace, owner = pod["metadata"].get("namespace", ""), controller_of(pod)
-    replica_set = objects.get(REPLICA_SETS, Name(namespace, owner["name"])) if owner else None
+    replica_set = objects.get(REPLICA_SETS, NamespacedName(namespace, owner["name"])) if owner else None
     name = _owner(namespace, replica_set) if replica_set else None
     deployment = objects.get(DEPLOYMENTS, name) if name else None
     if name and deployment and not rolls(deployment):

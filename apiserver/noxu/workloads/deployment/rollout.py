@@ -29,7 +29,7 @@ from noxu.workloads.deployment.status import (
 )
 from noxu.workloads.objects import DEPLOYMENTS, PODS, REPLICA_SETS, Objects, name_of
 from noxu.workloads.pods import FINISHED, condition, phase
-from noxu.workloads.writes import NORMAL, WARNING, Create, Delete, Event, Result, Update, Write, stored, with_status
+from noxu.workloads.writes import NORMAL, WARNING, Create, Delete, NewEvent, Replace, Result, Write, stored, with_status
 
 Doing = Generator[Sequence[Write], Sequence[Result], bool]
 """Steps that say whether anything was done."""
@@ -44,7 +44,7 @@ class Rollout:
         self.stored = self.deployment = deployment
         self.new = revisions.find_new(deployment, owned)
         self.old = [found for found in owned if found is not self.new]
-        self.events: list[Event] = []
+        self.events: list[NewEvent] = []
 
     @property
     def all(self) -> list[Object]:
@@ -63,7 +63,7 @@ class Rollout:
             wanted = {**wanted, "spec": {**wanted["spec"], "minReadySeconds": seconds}}
         is_changed = wanted != self.new
         if is_changed:
-            [result] = yield [Update(REPLICA_SETS, wanted)]
+            [result] = yield [Replace(REPLICA_SETS, wanted)]
             self.new = stored(result) or wanted
         self._note_revision(revisions.annotations_of(self.new).get(revisions.REVISION))
         if condition(self.deployment, PROGRESSING) is None:
@@ -131,7 +131,7 @@ class Rollout:
         value = with_status(deployment, status)
         writes: list[Write] = [*self.events]
         if value != self.stored:
-            writes.append(Update(DEPLOYMENTS, value, "status"))
+            writes.append(Replace(DEPLOYMENTS, value, "status"))
         self.events = []
         if writes:
             for result in (yield writes):
@@ -150,7 +150,7 @@ class Rollout:
             value = revisions.with_sizes(found, size, self.deployment)
             if value == found:
                 continue
-            [result] = yield [Update(REPLICA_SETS, value)]
+            [result] = yield [Replace(REPLICA_SETS, value)]
             self._replace(found, stored(result) or value)
             if size != before:
                 scaled = True
@@ -195,9 +195,9 @@ class Rollout:
             return True  # whatever is created fails
         message = f'Failed to create new replica set "{name}": {error}'
         self._note_progress("False", "ReplicaSetCreateError", message)
-        writes: list[Write] = [Event(self.stored, WARNING, "ReplicaSetCreateError", message)]
+        writes: list[Write] = [NewEvent(self.stored, WARNING, "ReplicaSetCreateError", message)]
         if self.deployment != self.stored:
-            writes.append(Update(DEPLOYMENTS, self.deployment, "status"))
+            writes.append(Replace(DEPLOYMENTS, self.deployment, "status"))
         yield writes
         raise error
 
@@ -221,7 +221,7 @@ class Rollout:
     def _say_scaled(self, name: str, before: int, size: int) -> None:
         way = "up" if size > before else "down"
         message = f"Scaled {way} replica set {name} from {before} to {size}"
-        self.events.append(Event(self.stored, NORMAL, "ScalingReplicaSet", message))
+        self.events.append(NewEvent(self.stored, NORMAL, "ScalingReplicaSet", message))
 
     def _note_revision(self, revision: str | None) -> None:
         annotations = revisions.annotations_of(self.deployment)

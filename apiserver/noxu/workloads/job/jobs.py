@@ -58,12 +58,12 @@ from noxu.workloads.pods import condition, is_terminating
 from noxu.workloads.writes import (
     NORMAL,
     WARNING,
-    Event,
     Kind,
-    Name,
+    NamespacedName,
+    NewEvent,
+    Replace,
     Result,
     Steps,
-    Update,
     Write,
     done,
     stored,
@@ -93,20 +93,22 @@ class JobController(WorkloadController):
         super().__init__(parts, informer, config)
         self._backoffs: Backoffs = {}
 
-    def affected(self, objects: Objects, kind: Kind, old: Object | None, new: Object | None) -> Iterable[Name]:
+    def affected(
+        self, objects: Objects, kind: Kind, old: Object | None, new: Object | None
+    ) -> Iterable[NamespacedName]:
         return affected_jobs(objects, kind, old, new)
 
-    def keys(self, objects: Objects) -> Iterable[Name]:
+    def keys(self, objects: Objects) -> Iterable[NamespacedName]:
         yield from super().keys(objects)
         for pod in objects.all(PODS):
             if is_tracked(pod):
                 yield _job_of(pod) or _pod_key(pod)
 
-    def steps(self, objects: Objects, key: Name, now: datetime) -> Steps:
+    def steps(self, objects: Objects, key: NamespacedName, now: datetime) -> Steps:
         return job_steps(objects, key, now, self._backoffs)
 
 
-def affected_jobs(objects: Objects, kind: Kind, old: Object | None, new: Object | None) -> Iterator[Name]:
+def affected_jobs(objects: Objects, kind: Kind, old: Object | None, new: Object | None) -> Iterator[NamespacedName]:
     """The Job of a pod, before and after a change. A pod without a controller may be adopted."""
     latest = new or old
     assert latest is not None
@@ -127,23 +129,23 @@ def affected_jobs(objects: Objects, kind: Kind, old: Object | None, new: Object 
                     yield name_of(job)
 
 
-def _job_of(pod: Object) -> Name | None:
+def _job_of(pod: Object) -> NamespacedName | None:
     owner = controller_of(pod)
     if owner is None or owner["kind"] != "Job":
         return None
-    return Name(pod["metadata"]["namespace"], owner["name"])
+    return NamespacedName(pod["metadata"]["namespace"], owner["name"])
 
 
-def _pod_key(pod: Object) -> Name:
-    return Name(pod["metadata"]["namespace"], f"{_POD_KEY}{pod['metadata']['name']}")
+def _pod_key(pod: Object) -> NamespacedName:
+    return NamespacedName(pod["metadata"]["namespace"], f"{_POD_KEY}{pod['metadata']['name']}")
 
 
 # -- steps ------------------------------------------------------------------------------------------------------------
 
 
-def job_steps(objects: Objects, key: Name, now: datetime, backoffs: Backoffs) -> Steps:
+def job_steps(objects: Objects, key: NamespacedName, now: datetime, backoffs: Backoffs) -> Steps:
     if key.name.startswith(_POD_KEY):
-        pod = objects.get(PODS, Name(key.namespace, key.name.removeprefix(_POD_KEY)))
+        pod = objects.get(PODS, NamespacedName(key.namespace, key.name.removeprefix(_POD_KEY)))
         yield from _release([pod] if pod is not None and controller_of(pod) is None else [])
         return None
     job = objects.get(JOBS, key)
@@ -162,7 +164,7 @@ def job_steps(objects: Objects, key: Name, now: datetime, backoffs: Backoffs) ->
 
 
 def _release(pods: Iterable[Object]) -> Generator[Sequence[Write], Sequence[Result], None]:
-    writes = [Update(PODS, untracked(pod)) for pod in pods if is_tracked(pod)]
+    writes = [Replace(PODS, untracked(pod)) for pod in pods if is_tracked(pod)]
     if writes:
         _raise_first((yield writes))
 
@@ -180,7 +182,7 @@ def _claim(objects: Objects, job: Object) -> Generator[Sequence[Write], Sequence
     metadata, selector = job["metadata"], job["spec"].get("selector")
     candidates = (*objects.controlled_by(PODS, metadata["uid"]), *objects.orphans(PODS, metadata["namespace"]))
     claimed = claim(PODS, candidates, job, lambda pod: selects(selector, pod))
-    adopted = [write if is_tracked(write.value) else Update(PODS, tracked(write.value)) for write in claimed.adopted]
+    adopted = [write if is_tracked(write.value) else Replace(PODS, tracked(write.value)) for write in claimed.adopted]
     if adopted or claimed.released:
         _raise_first((yield [*adopted, *claimed.released]))
 
@@ -222,7 +224,7 @@ def _note_suspension(
     if is_now == ((noted or {}).get("status") == "True"):
         return status
     what, value = ("suspended", "True") if is_now else ("resumed", "False")
-    yield [Event(job, NORMAL, what.capitalize(), f"Job {what}")]
+    yield [NewEvent(job, NORMAL, what.capitalize(), f"Job {what}")]
     status = with_end(status, new_condition("Suspended", f"Job{what.capitalize()}", f"Job {what}", now, value), now)
     return status if is_now else status | {"startTime": format_time(now)}
 
@@ -246,7 +248,7 @@ def _track(
     if end is not None and end is not final:
         status = with_end(status, end, now)
     if not equal(status, job.get("status")):
-        [result] = yield [Update(JOBS, with_status(job, status), "status")]
+        [result] = yield [Replace(JOBS, with_status(job, status), "status")]
         job = stored(result) or job
         backoffs[job["metadata"]["uid"]] = backoff
     left, errors = yield from _release_counted(objects, seen, counted.released)
@@ -257,7 +259,7 @@ def _track(
         assert final is not None
         status = with_end(status, final, now)
     if not equal(status, job["status"]):
-        [result] = yield [Update(JOBS, with_status(job, status), "status")]
+        [result] = yield [Replace(JOBS, with_status(job, status), "status")]
         stored(result)
     if has_ended:
         assert final is not None
@@ -274,7 +276,7 @@ def _release_counted(
     fresh = [objects.get(PODS, name_of(pod)) or pod for pod in released]  # some were deleted meanwhile: newer revisions
     if not fresh:
         return left, ()
-    results = yield [Update(PODS, untracked(pod)) for pod in fresh]
+    results = yield [Replace(PODS, untracked(pod)) for pod in fresh]
     errors = [result for result in results if isinstance(result, ApiError) and not _is_gone(result)]
     failed = {
         pod["metadata"]["uid"]
@@ -284,15 +286,15 @@ def _release_counted(
     return left - {pod["metadata"]["uid"] for pod in released} | failed, errors
 
 
-def _events_of_end(job: Object, status: Object, final: Object) -> Iterator[Event]:
+def _events_of_end(job: Object, status: Object, final: Object) -> Iterator[NewEvent]:
     if final["type"] == "Failed":
-        yield Event(job, WARNING, final.get("reason", ""), final.get("message", ""))
+        yield NewEvent(job, WARNING, final.get("reason", ""), final.get("message", ""))
         return
     completions: int | None = job["spec"].get("completions")
     if completions is not None and status.get("succeeded", 0) > completions:
         text = "Too many succeeded pods running after completion count reached"
-        yield Event(job, WARNING, "TooManySucceededPods", text)
-    yield Event(job, NORMAL, "Completed", "Job completed")
+        yield NewEvent(job, WARNING, "TooManySucceededPods", text)
+    yield NewEvent(job, NORMAL, "Completed", "Job completed")
 
 
 # -- pods -------------------------------------------------------------------------------------------------------------
@@ -341,7 +343,7 @@ def _delete(
     """Delete pods, and return the first error. `is_released`: they do not count, so they lose the finalizer first."""
     errors: Sequence[ApiError] = ()
     if is_released and any(map(is_tracked, pods)):
-        results = yield [Update(PODS, untracked(pod)) for pod in pods]
+        results = yield [Replace(PODS, untracked(pod)) for pod in pods]
         errors = [result for result in results if isinstance(result, ApiError) and not _is_gone(result)]
         pods = [pod for pod, result in zip(pods, results, strict=True) if not isinstance(result, ApiError)]
     error = yield from delete_pods(job, pods)

@@ -21,7 +21,7 @@ from noxu.workloads.kubelet.addresses import host_addresses
 from noxu.workloads.nodes import LOST, healthy_conditions, is_lost
 from noxu.workloads.objects import LEASES, NODES, Objects
 from noxu.workloads.pods import SIMULATE, is_true
-from noxu.workloads.writes import Create, Kind, Name, Steps, Update, done, with_status
+from noxu.workloads.writes import Create, Kind, NamespacedName, Replace, Steps, done, with_status
 
 NAMESPACE: Final = "kube-node-lease"
 RENEW_EVERY: Final = 10.0  # seconds
@@ -38,11 +38,13 @@ class NodeHeartbeats(WorkloadController):
     field_manager = "kubelet"
     on_process_time = True
 
-    def affected(self, objects: Objects, kind: Kind, old: Object | None, new: Object | None) -> Iterable[Name]:
+    def affected(
+        self, objects: Objects, kind: Kind, old: Object | None, new: Object | None
+    ) -> Iterable[NamespacedName]:
         if kind == NODES and new is not None and (old is None or _looks(old) != _looks(new)):
-            yield Name("", new["metadata"]["name"])
+            yield NamespacedName("", new["metadata"]["name"])
 
-    def steps(self, objects: Objects, key: Name, now: datetime) -> Steps:
+    def steps(self, objects: Objects, key: NamespacedName, now: datetime) -> Steps:
         return heartbeat(objects, key, now)
 
 
@@ -51,17 +53,17 @@ def _looks(node: Object) -> object:
     return is_lost(node), bool(host_addresses(node))
 
 
-def heartbeat(objects: Objects, key: Name, now: datetime) -> Steps:
+def heartbeat(objects: Objects, key: NamespacedName, now: datetime) -> Steps:
     node = objects.get(NODES, key)
     if node is None or not host_addresses(node):
         return None  # the Lease of a node that is gone is garbage
-    lost, found = is_lost(node), objects.get(LEASES, Name(NAMESPACE, key.name))
+    lost, found = is_lost(node), objects.get(LEASES, NamespacedName(NAMESPACE, key.name))
     if lost and found is not None and lost_since(found) is not None:
         return None
     if found is None:
         done((yield [Create(LEASES, _renewed(_lease(node), now, lost=lost))]))
     elif (renewed := _renewed(found, now, lost=lost)) != found:
-        done((yield [Update(LEASES, renewed)]))
+        done((yield [Replace(LEASES, renewed)]))
     if lost:
         return None
     if found is not None and lost_since(found) is not None and not is_true(node, "Ready"):
@@ -71,7 +73,7 @@ def heartbeat(objects: Objects, key: Name, now: datetime) -> Steps:
 
 def _recovered(node: Object, now: datetime) -> Steps:
     status = {**node["status"], "conditions": healthy_conditions(now, node["status"].get("conditions") or ())}
-    done((yield [Update(NODES, with_status(node, status), "status")]))
+    done((yield [Replace(NODES, with_status(node, status), "status")]))
     return None
 
 

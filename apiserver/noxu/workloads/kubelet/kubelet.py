@@ -31,12 +31,12 @@ from noxu.workloads.writes import (
     NORMAL,
     WARNING,
     Delete,
-    Event,
     Kind,
-    Name,
+    NamespacedName,
+    NewEvent,
+    Replace,
     Result,
     Steps,
-    Update,
     Write,
     done,
     stored,
@@ -74,30 +74,32 @@ class Kubelet(WorkloadController):
     def inherit(self, before: Self) -> None:
         self.simulation.rules = list(before.simulation.rules)
 
-    def keys(self, objects: Objects) -> Iterable[Name]:
+    def keys(self, objects: Objects) -> Iterable[NamespacedName]:
         return [name_of(pod) for pod in objects.all(PODS) if pod["spec"].get("nodeName")]
 
-    def affected(self, objects: Objects, kind: Kind, old: Object | None, new: Object | None) -> Iterable[Name]:
+    def affected(
+        self, objects: Objects, kind: Kind, old: Object | None, new: Object | None
+    ) -> Iterable[NamespacedName]:
         if kind == PODS:
             if new is not None and new["spec"].get("nodeName"):
                 yield name_of(new)
         elif new is not None and (old is None or _looks(old) != _looks(new)):
             yield from map(name_of, objects.on_node(new["metadata"]["name"]))
 
-    def steps(self, objects: Objects, key: Name, now: datetime) -> Steps:
+    def steps(self, objects: Objects, key: NamespacedName, now: datetime) -> Steps:
         return self.lives.steps(objects, key, now)
 
     def obey(self, of_pods: Sequence[SelectingStage], *, only: bool) -> None:
         """Leave pods to stages: those that one of them selects, or with `only` all."""
         self.lives.leaves = lambda pod: only or any(stage.is_about(pod) for stage in of_pods)
 
-    def simulate(self, pods: str, text: str) -> list[Name]:
+    def simulate(self, pods: str, text: str) -> list[NamespacedName]:
         """Add a rule. The pods that it fits, which are looked at now. Raises ValueError."""
         rule = PodRule(pods, text)
         self.simulation.add(rule)
         return self.look_again(rule.fits)
 
-    def look_again(self, concerns: Callable[[Object], bool] = lambda _pod: True) -> list[Name]:
+    def look_again(self, concerns: Callable[[Object], bool] = lambda _pod: True) -> list[NamespacedName]:
         """Look at the pods that something new is asked of, which are returned."""
         concerned = [name_of(pod) for pod in self.objects.all(PODS) if concerns(pod)]
         for name in concerned:
@@ -115,11 +117,11 @@ class PodLives:
         """Whether something else decides what happens to a pod: stages."""
         self._warned: set[tuple[str, str]] = set()
 
-    def steps(self, objects: Objects, key: Name, now: datetime) -> Steps:
+    def steps(self, objects: Objects, key: NamespacedName, now: datetime) -> Steps:
         pod = objects.get(PODS, key)
         if pod is None or not (node_name := pod["spec"].get("nodeName")):
             return None
-        node = objects.get(NODES, Name("", node_name))
+        node = objects.get(NODES, NamespacedName("", node_name))
         hosts = tuple(host_addresses(node)) if node is not None else ()
         if node is None or not hosts or is_lost(node) or self.leaves(pod):
             return None
@@ -136,9 +138,9 @@ class PodLives:
             step = statuses.advance(with_status(pod, statuses.accepted(pod, at)), behaviour, at)
         else:
             step = statuses.advance(pod, behaviour, at)
-        events = [Event(pod, said.type, said.reason, said.message, node_name, field) for field, said in step.said]
+        events = [NewEvent(pod, said.type, said.reason, said.message, node_name, field) for field, said in step.said]
         if step.status != pod.get("status"):
-            done((yield [*events, Update(PODS, with_status(pod, step.status), "status")]))
+            done((yield [*events, Replace(PODS, with_status(pod, step.status), "status")]))
         elif events:
             yield events
         return step.again
@@ -153,7 +155,7 @@ class PodLives:
                 if len(self._warned) >= MAX_WARNED:
                     self._warned.clear()
                 self._warned.add(warned)
-                yield [Event(pod, WARNING, "UnknownSimulation", f"{SIMULATE}: {error}", node)]
+                yield [NewEvent(pod, WARNING, "UnknownSimulation", f"{SIMULATE}: {error}", node)]
             return NORMAL_LIFE
 
     def _address(self, pod: Object, node: Object, hosts: Sequence[str], objects: Objects) -> str:
@@ -177,10 +179,10 @@ def _end(pod: Object, node: str, now: datetime) -> Steps:
         for status in (pod.get("status") or {}).get(field) or ()
         if "running" in status["state"]
     ]
-    yield [Event(pod, NORMAL, "Killing", f"Stopping container {name}", node, path) for path, name in running]
+    yield [NewEvent(pod, NORMAL, "Killing", f"Stopping container {name}", node, path) for path, name in running]
     if pod["metadata"].get("finalizers") and phase(pod) not in FINISHED:
         # those who hold it look at how it has ended
-        [result] = yield [Update(PODS, with_status(pod, statuses.ended(pod, now)), "status")]
+        [result] = yield [Replace(PODS, with_status(pod, statuses.ended(pod, now)), "status")]
         pod = stored(result) or pod
     done((yield [Delete(PODS, pod, grace=0)]))
     return None

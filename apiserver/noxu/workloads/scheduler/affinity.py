@@ -16,8 +16,8 @@ from typing import Final
 from noxu.workloads.objects import NAMESPACES, Objects
 from noxu.workloads.scheduler.cluster import Cluster, NodeFacts, PodFacts
 from noxu.workloads.scheduler.fitting import Misfit
-from noxu.workloads.scheduler.terms import Labels, LabelsOf, Term
-from noxu.workloads.writes import Name
+from noxu.workloads.scheduler.terms import AffinityTerm, Labels, LabelsOf
+from noxu.workloads.writes import NamespacedName
 
 PLUGIN: Final = "InterPodAffinity"
 _NO_LABELS: Final[Labels] = {}
@@ -28,7 +28,7 @@ Domain = tuple[str, str]
 
 def namespace_labels(objects: Objects) -> LabelsOf:
     def labels_of(namespace: str) -> Labels:
-        found = objects.get(NAMESPACES, Name("", namespace))
+        found = objects.get(NAMESPACES, NamespacedName("", namespace))
         return (found["metadata"].get("labels") if found else None) or _NO_LABELS
 
     return labels_of
@@ -77,7 +77,7 @@ class PodAffinity:
         return is_first and all(term.matches(pod.namespace, pod.labels, self._labels_of) for term in wanted)
 
 
-def _count(domains: Counter[Domain], terms: Iterable[Term], node: NodeFacts, by: int) -> None:
+def _count(domains: Counter[Domain], terms: Iterable[AffinityTerm], node: NodeFacts, by: int) -> None:
     for term in terms:
         if term.key in node.labels:
             domains[term.key, node.labels[term.key]] += by

@@ -15,8 +15,8 @@ from typing import Final, NamedTuple
 from noxu.values import Object
 from noxu.workloads.objects import NODES, PODS, Objects, name_of
 from noxu.workloads.scheduler.resources import NON_ZERO, Amounts, add, amounts, requests_of, subtract
-from noxu.workloads.scheduler.terms import Term, terms
-from noxu.workloads.writes import Name
+from noxu.workloads.scheduler.terms import AffinityTerm, terms
+from noxu.workloads.writes import NamespacedName
 
 _NONE: Final[Mapping[str, str]] = {}
 _ALL_ADDRESSES: Final = "0.0.0.0"  # noqa: S104 - nothing listens
@@ -65,10 +65,10 @@ class PodFacts:
         self.ports: Sequence[Port] = host_ports(spec)
         self.claims: Sequence[UsedClaim] = used_claims(pod)
         affinity = spec.get("affinity") or {}
-        self.affinity: Sequence[Term] = self._required(affinity.get("podAffinity"))
-        self.anti_affinity: Sequence[Term] = self._required(affinity.get("podAntiAffinity"))
+        self.affinity: Sequence[AffinityTerm] = self._required(affinity.get("podAffinity"))
+        self.anti_affinity: Sequence[AffinityTerm] = self._required(affinity.get("podAntiAffinity"))
 
-    def _required(self, affinity: Object | None) -> Sequence[Term]:
+    def _required(self, affinity: Object | None) -> Sequence[AffinityTerm]:
         """The required terms of its PodAffinity or PodAntiAffinity."""
         required = (affinity or {}).get("requiredDuringSchedulingIgnoredDuringExecution")
         return terms(required, self.namespace, self.labels)
@@ -125,12 +125,12 @@ class NodeFacts:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.pods: dict[Name, PodFacts] = {}
+        self.pods: dict[NamespacedName, PodFacts] = {}
         self.used: Amounts = {}
         self.counted: Amounts = {}
-        self.exclusive: dict[Name, PodFacts] = {}
+        self.exclusive: dict[NamespacedName, PodFacts] = {}
         """Its pods that have a required anti-affinity."""
-        self.holding_ports: dict[Name, PodFacts] = {}
+        self.holding_ports: dict[NamespacedName, PodFacts] = {}
         self.set_node(None)
 
     def set_node(self, node: Object | None) -> None:
@@ -150,7 +150,7 @@ class NodeFacts:
         if pod.ports:
             self.holding_ports[pod.name] = pod
 
-    def remove(self, name: Name) -> PodFacts:
+    def remove(self, name: NamespacedName) -> PodFacts:
         pod = self.pods.pop(name)
         subtract(self.used, pod.requests)
         subtract(self.counted, pod.counted)
@@ -174,8 +174,8 @@ class Cluster:
         self.objects = objects
         self._nodes: dict[str, NodeFacts] = {}  # those that exist, and those that do not but have pods
         self._sorted: list[NodeFacts] | None = None
-        self._where: dict[Name, str] = {}
-        self._nominated: dict[Name, tuple[PodFacts, str]] = {}
+        self._where: dict[NamespacedName, str] = {}
+        self._nominated: dict[NamespacedName, tuple[PodFacts, str]] = {}
         for node in objects.all(NODES):
             self.put_node(node)
         for pod in objects.all(PODS):
@@ -241,7 +241,7 @@ class Cluster:
         if node is not None:
             self._nodes[node].pods[name].pod = pod
 
-    def remove_pod(self, name: Name) -> None:
+    def remove_pod(self, name: NamespacedName) -> None:
         self._nominated.pop(name, None)
         node = self._where.pop(name, None)
         if node is not None:
@@ -254,7 +254,7 @@ class Cluster:
         self._where[pod.name] = node
         self._at(node).add(pod)
 
-    def forget(self, name: Name) -> None:
+    def forget(self, name: NamespacedName) -> None:
         self.remove_pod(name)
 
     def _at(self, name: str) -> NodeFacts:

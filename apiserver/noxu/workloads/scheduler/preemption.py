@@ -23,7 +23,7 @@ from noxu.workloads.pods import condition, is_terminating
 from noxu.workloads.scheduler.cluster import Cluster, NodeFacts, PodFacts
 from noxu.workloads.scheduler.diagnosis import NO_VICTIMS, NOT_HELPFUL, Diagnosis, histogram
 from noxu.workloads.scheduler.placement import Placement
-from noxu.workloads.writes import Name
+from noxu.workloads.writes import NamespacedName
 
 BY_SCHEDULER: Final = "PreemptionByScheduler"
 _LEAST_PRIORITY: Final = -(2**31)
@@ -38,7 +38,7 @@ class Victims(NamedTuple):
     violations: int
 
 
-class Outcome(NamedTuple):
+class PreemptionOutcome(NamedTuple):
     """The victims on the best node, or why there are none. `keeps_nomination`: an earlier preemption is still on its way."""
 
     victims: Victims | None
@@ -46,10 +46,10 @@ class Outcome(NamedTuple):
     keeps_nomination: bool = False
 
 
-def preempt(placement: Placement, diagnosis: Diagnosis, cluster: Cluster) -> Outcome:
+def preempt(placement: Placement, diagnosis: Diagnosis, cluster: Cluster) -> PreemptionOutcome:
     pod = placement.pod
     if why_not := _not_eligible(pod, diagnosis, cluster):
-        return Outcome(None, f"preemption: {why_not}", keeps_nomination=True)
+        return PreemptionOutcome(None, f"preemption: {why_not}", keeps_nomination=True)
     candidates: list[Victims] = []
     reasons: Counter[str] = Counter()
     budgets = list(cluster.objects.all(BUDGETS))
@@ -64,8 +64,8 @@ def preempt(placement: Placement, diagnosis: Diagnosis, cluster: Cluster) -> Out
         else:
             reasons.update(found)
     if not candidates:
-        return Outcome(None, f"preemption: 0/{len(cluster.nodes)} nodes are available:{histogram(reasons)}")
-    return Outcome(min(candidates, key=_cost))
+        return PreemptionOutcome(None, f"preemption: 0/{len(cluster.nodes)} nodes are available:{histogram(reasons)}")
+    return PreemptionOutcome(min(candidates, key=_cost))
 
 
 def _not_eligible(pod: PodFacts, diagnosis: Diagnosis, cluster: Cluster) -> str:
@@ -93,7 +93,7 @@ def victims_on(node: NodeFacts, placement: Placement, budgets: Iterable[Object])
     less_important = [other for other in node.pods.values() if other.priority < pod.priority]
     if not less_important:
         return [NO_VICTIMS]
-    emptied, given_back = node.copy(), set[Name]()
+    emptied, given_back = node.copy(), set[NamespacedName]()
     for other in less_important:
         placement.remove(other, emptied)
     try:

@@ -24,7 +24,7 @@ from noxu.workloads.objects import BUDGETS, CLAIMS, NAMESPACES, NODES, PODS, STO
 from noxu.workloads.pods import condition, is_terminating, phase, with_condition
 from noxu.workloads.scheduler.cluster import Cluster, NodeFacts, PodFacts, counts
 from noxu.workloads.scheduler.placement import Placement
-from noxu.workloads.scheduler.preemption import BY_SCHEDULER, Outcome, preempt
+from noxu.workloads.scheduler.preemption import BY_SCHEDULER, PreemptionOutcome, preempt
 from noxu.workloads.scheduler.volumes import claims_of
 from noxu.workloads.scheduler.waiting import Happening, WaitingPods
 from noxu.workloads.writes import (
@@ -32,12 +32,12 @@ from noxu.workloads.writes import (
     WARNING,
     Bind,
     Delete,
-    Event,
     Kind,
-    Name,
+    NamespacedName,
+    NewEvent,
+    Replace,
     Result,
     Steps,
-    Update,
     Write,
     done,
     with_status,
@@ -45,7 +45,7 @@ from noxu.workloads.writes import (
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 BATCH: Final = 8  # pods that are bound at the same time: more would hold the event loop for long
-QUEUE: Final = Name("", "queue")
+QUEUE: Final = NamespacedName("", "queue")
 Work: TypeAlias = Generator[Sequence[Write], Sequence[Result], Sequence[Result]]
 """A part of the steps: the writes that were refused."""
 GATED: Final = "Scheduling is blocked due to non-empty scheduling gates"
@@ -65,7 +65,7 @@ class Scheduler(WorkloadController):
         self.user = User("system:kube-scheduler", groups=("system:authenticated",))
         self._scheduling: Scheduling | None = None
 
-    def keys(self, objects: Objects) -> Iterable[Name]:
+    def keys(self, objects: Objects) -> Iterable[NamespacedName]:
         return [QUEUE]
 
     def changed(self, kind: Kind, old: Object | None, new: Object | None) -> None:
@@ -79,7 +79,7 @@ class Scheduler(WorkloadController):
     def _take_over(self, idle: Self) -> None:
         self._scheduling = None
 
-    def steps(self, objects: Objects, key: Name, now: datetime) -> Steps:
+    def steps(self, objects: Objects, key: NamespacedName, now: datetime) -> Steps:
         if self._scheduling is None:
             self._scheduling = Scheduling(objects)
         try:
@@ -94,15 +94,15 @@ class Placed(NamedTuple):
 
     pod: PodFacts
     node: str
-    bindings: Sequence[Update] | None = None
+    bindings: Sequence[Replace] | None = None
 
 
 class Unplaced(NamedTuple):
     """A pod that no node takes: its new status, if that differs, and who has to go from a node for it."""
 
-    name: Name
-    update: Update | None
-    event: Event | None
+    name: NamespacedName
+    update: Replace | None
+    event: NewEvent | None
     victims: Sequence[Object] = ()
     node: str = ""
 
@@ -114,7 +114,7 @@ class Scheduling:
         self.objects = objects
         self.cluster = Cluster(objects)
         self.waiting = WaitingPods()
-        self.reserved: dict[Name, Placed] = {}
+        self.reserved: dict[NamespacedName, Placed] = {}
         """The pods that have a node, and wait until their volumes are bound."""
         for pod in objects.all(PODS):
             if is_waiting(pod):
@@ -206,14 +206,14 @@ class Scheduling:
             self.waiting.drop(name)
             return Placed(placement.pod, found.name, bindings)
         self.waiting.failed(name, found.plugins)
-        outcome = preempt(placement, found, self.cluster) if found.total else Outcome(None)
+        outcome = preempt(placement, found, self.cluster) if found.total else PreemptionOutcome(None)
         node = (pod.get("status") or {}).get("nominatedNodeName") or "" if outcome.keeps_nomination else ""
         victims: Sequence[Object] = ()
         if outcome.victims is not None:
             node, victims = outcome.victims.node, [it.pod for it in outcome.victims.pods]
         message = found.sentence(outcome.text)
         update = status_of(pod, "Unschedulable", message, now, node)
-        event = None if update is None else Event(pod, WARNING, "FailedScheduling", message)
+        event = None if update is None else NewEvent(pod, WARNING, "FailedScheduling", message)
         return Unplaced(name, update, event, victims, node)
 
     # -- binding
@@ -247,7 +247,7 @@ class Scheduling:
             return ()
         results = yield [Bind(it.pod.pod, it.node) for it in placed]
         bound = [it for it, result in zip(placed, results, strict=True) if result is None]
-        yield [Event(it.pod.pod, NORMAL, "Scheduled", _assigned(it)) for it in bound]
+        yield [NewEvent(it.pod.pod, NORMAL, "Scheduled", _assigned(it)) for it in bound]
         return _refused(results)
 
     # -- what is not bound
@@ -270,12 +270,12 @@ class Scheduling:
             if pod is None or is_terminating(pod) or preemptor is None:
                 continue
             scheduler = preemptor["spec"].get("schedulerName") or DEFAULT_SCHEDULER
-            [result] = yield [Update(PODS, with_status(pod, _disrupted(pod, scheduler, now)), "status")]
+            [result] = yield [Replace(PODS, with_status(pod, _disrupted(pod, scheduler, now)), "status")]
             pod = pod if result is None or isinstance(result, ApiError) else result
             [result] = yield [Delete(PODS, pod)]
             if result is None:
                 message = f"Preempted by pod {preemptor['metadata']['uid']} on node {it.node}"
-                yield [Event(pod, NORMAL, "Preempted", message)]
+                yield [NewEvent(pod, NORMAL, "Preempted", message)]
 
 
 def _refused(results: Sequence[Result]) -> list[Result]:
@@ -318,7 +318,7 @@ def _of_node(node: Object) -> tuple[object, ...]:
 # -- what is written
 
 
-def status_of(pod: Object, reason: str, message: str, now: datetime, node: str = "") -> Update | None:
+def status_of(pod: Object, reason: str, message: str, now: datetime, node: str = "") -> Replace | None:
     """The status of a pod that is not scheduled; None, if it says so already. `node`: where others make room for it."""
     old, status = condition(pod, "PodScheduled") or {}, dict(pod.get("status") or {})
     new = {"type": "PodScheduled", "status": "False", "reason": reason, "message": message}
@@ -331,7 +331,7 @@ def status_of(pod: Object, reason: str, message: str, now: datetime, node: str =
     if node:
         status["nominatedNodeName"] = node
     status["conditions"] = with_condition(status.get("conditions"), new, now)
-    return Update(PODS, with_status(pod, status), "status")
+    return Replace(PODS, with_status(pod, status), "status")
 
 
 def _disrupted(pod: Object, scheduler: str, now: datetime) -> Object:

@@ -1,4 +1,4 @@
-"""A term of pod affinity or anti-affinity: which pods it means, and in which domain (PodAffinityTerm; AffinityTerm in types.go).
+"""A term of pod affinity or anti-affinity: which pods it means, and in which domain (PodAffinityTerm; types.go).
 
 It means the pods that its selector selects, in its namespaces and in those that its namespaceSelector selects; without either, in the
 namespace of its own pod. `matchLabelKeys` and `mismatchLabelKeys` are labels of its own pod that the others must have, or must not.
@@ -17,7 +17,7 @@ LabelsOf = Callable[[str], Labels]
 """The labels of a namespace."""
 
 
-class Term(NamedTuple):
+class AffinityTerm(NamedTuple):
     """`key` is the label of nodes that names their domain."""
 
     key: str
@@ -34,18 +34,18 @@ class Term(NamedTuple):
         return self.selector.matches(labels)
 
 
-def terms(values: Sequence[Object] | None, namespace: str, labels: Labels) -> tuple[Term, ...]:
+def terms(values: Sequence[Object] | None, namespace: str, labels: Labels) -> tuple[AffinityTerm, ...]:
     """The terms of a pod with this namespace and these labels."""
     return tuple(term(value, namespace, labels) for value in values or ())
 
 
-def term(value: Object, namespace: str, labels: Labels) -> Term:
+def term(value: Object, namespace: str, labels: Labels) -> AffinityTerm:
     selector = readable(value.get("labelSelector"))
     selector = with_label_keys(selector, value.get("matchLabelKeys"), labels, IN)
     selector = with_label_keys(selector, value.get("mismatchLabelKeys"), labels, NOT_IN)
     namespaces, namespace_selector = value.get("namespaces") or (), value.get("namespaceSelector")
     own = () if namespaces or namespace_selector is not None else (namespace,)
-    return Term(value["topologyKey"], selector, frozenset((*namespaces, *own)), readable(namespace_selector))
+    return AffinityTerm(value["topologyKey"], selector, frozenset((*namespaces, *own)), readable(namespace_selector))
 
 
 def readable(selector: Object | None) -> LabelSelector:

@@ -21,7 +21,7 @@ from noxu.workloads.scheduler.cluster import Cluster, NodeFacts, PodFacts
 from noxu.workloads.scheduler.fitting import Misfit
 from noxu.workloads.scheduler.resources import amount
 from noxu.workloads.scheduler.terms import readable
-from noxu.workloads.writes import Name, Update
+from noxu.workloads.writes import NamespacedName, Replace
 
 PLUGIN: Final = "VolumeBinding"
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
@@ -45,7 +45,7 @@ class PodVolumes:
     def _read(self, pod: PodFacts) -> Misfit | None:
         is_unbound = False
         for used in pod.claims:
-            claim = self._objects.get(CLAIMS, Name(pod.namespace, used.name))
+            claim = self._objects.get(CLAIMS, NamespacedName(pod.namespace, used.name))
             if reason := _unusable(used.name, used.is_ephemeral, claim, pod.pod):
                 return Misfit(PLUGIN, [reason])
             assert claim is not None
@@ -71,7 +71,7 @@ class PodVolumes:
 
     def misfit(self, node: NodeFacts) -> Misfit | None:
         for claim in self._bound:
-            volume = self._objects.get(VOLUMES, Name("", claim["spec"]["volumeName"]))
+            volume = self._objects.get(VOLUMES, NamespacedName("", claim["spec"]["volumeName"]))
             if volume is None:
                 reason = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
                 return Misfit(PLUGIN, [reason])
@@ -79,15 +79,15 @@ class PodVolumes:
                 return Misfit(PLUGIN, ["node(s) didn't match PersistentVolume's node affinity"])
         return None if not self._waiting or self._bindings(node) is not None else _NOT_FOUND
 
-    def bindings(self, node: NodeFacts) -> Sequence[Update] | None:
+    def bindings(self, node: NodeFacts) -> Sequence[Replace] | None:
         """What is written when a node is chosen; None, if all claims are bound."""
         return self._bindings(node) if self._waiting else None
 
-    def _bindings(self, node: NodeFacts) -> Sequence[Update] | None:
+    def _bindings(self, node: NodeFacts) -> Sequence[Replace] | None:
         """None: the claims that wait cannot be bound there."""
         taken: set[str] = set()
-        static: list[Update] = []
-        provisioned: list[Update] = []
+        static: list[Replace] = []
+        provisioned: list[Replace] = []
         for claim in sorted(self._waiting, key=_size):
             selected = (claim["metadata"].get("annotations") or {}).get(SELECTED_NODE)
             if selected and selected != node.name:
@@ -116,7 +116,7 @@ class PodVolumes:
 
     def _makes_one(self, claim: Object, node: NodeFacts) -> bool:
         """Whether the claim's class provisions a volume on a node."""
-        storage_class = self._objects.get(STORAGE_CLASSES, Name("", class_of(claim)))
+        storage_class = self._objects.get(STORAGE_CLASSES, NamespacedName("", class_of(claim)))
         if storage_class is None or storage_class.get("provisioner") in (None, "", NO_PROVISIONER):
             return False
         topologies = storage_class.get("allowedTopologies") or ()
@@ -153,7 +153,7 @@ def class_of(value: Object) -> str:
 
 def waits_for_node(claim: Object, objects: Objects) -> bool:
     """Whether a claim is bound only when a pod that uses it has a node."""
-    storage_class = objects.get(STORAGE_CLASSES, Name("", class_of(claim)))
+    storage_class = objects.get(STORAGE_CLASSES, NamespacedName("", class_of(claim)))
     return storage_class is not None and storage_class.get("volumeBindingMode") == "WaitForFirstConsumer"
 
 
@@ -199,7 +199,7 @@ def _is_in(topology: Object, node: NodeFacts) -> bool:
     return all(node.labels.get(it["key"]) in (it.get("values") or ()) for it in expressions)
 
 
-def _reserve(volume: Object, claim: Object) -> list[Update]:
+def _reserve(volume: Object, claim: Object) -> list[Replace]:
     """The reference of a volume to its claim: nothing, if it has one."""
     metadata = claim["metadata"]
     if (volume["spec"].get("claimRef") or {}).get("uid") == metadata["uid"]:
@@ -218,12 +218,12 @@ def _reserve(volume: Object, claim: Object) -> list[Update]:
         "metadata": {**volume["metadata"], "annotations": annotations},
         "spec": {**volume["spec"], "claimRef": reference},
     }
-    return [Update(VOLUMES, value)]
+    return [Replace(VOLUMES, value)]
 
 
-def _annotated(claim: Object, node: str) -> Update:
+def _annotated(claim: Object, node: str) -> Replace:
     annotations = {**(claim["metadata"].get("annotations") or {}), SELECTED_NODE: node}
-    return Update(CLAIMS, {**claim, "metadata": {**claim["metadata"], "annotations": annotations}})
+    return Replace(CLAIMS, {**claim, "metadata": {**claim["metadata"], "annotations": annotations}})
 
 
 class Claims(NamedTuple):
@@ -235,7 +235,7 @@ class Claims(NamedTuple):
 
 def claims_of(pod: PodFacts, node: str, objects: Objects) -> Claims:
     """How a pod's claims are, after `bindings` were written (checkBindings)."""
-    found = [objects.get(CLAIMS, Name(pod.namespace, used.name)) for used in pod.claims]
+    found = [objects.get(CLAIMS, NamespacedName(pod.namespace, used.name)) for used in pod.claims]
     if any(claim is None for claim in found):
         return Claims(are_bound=False, have_failed=True)
     claims = [claim for claim in found if claim is not None]

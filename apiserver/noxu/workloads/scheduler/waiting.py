@@ -12,7 +12,7 @@ from typing import Final
 
 from noxu.values import Object
 from noxu.workloads.objects import name_of
-from noxu.workloads.writes import Name
+from noxu.workloads.writes import NamespacedName
 
 
 class Happening(Flag):
@@ -42,9 +42,9 @@ class WaitingPods:
     """Pods by name. `put` makes one ready to be tried."""
 
     def __init__(self) -> None:
-        self._ready: dict[Name, Object] = {}
-        self._in_vain: dict[Name, Happening] = {}
-        self._pods: dict[Name, Object] = {}  # of those in vain
+        self._ready: dict[NamespacedName, Object] = {}
+        self._in_vain: dict[NamespacedName, Happening] = {}
+        self._pods: dict[NamespacedName, Object] = {}  # of those in vain
 
     def put(self, pod: Object) -> None:
         name = name_of(pod)
@@ -59,12 +59,12 @@ class WaitingPods:
         else:
             self._ready[name] = pod
 
-    def drop(self, name: Name) -> None:
+    def drop(self, name: NamespacedName) -> None:
         self._ready.pop(name, None)
         self._in_vain.pop(name, None)
         self._pods.pop(name, None)
 
-    def failed(self, name: Name, plugins: frozenset[str]) -> None:
+    def failed(self, name: NamespacedName, plugins: frozenset[str]) -> None:
         """It was tried in vain, and these plug-ins rejected it. None: there was no node."""
         pod = self._ready.pop(name, None)
         if pod is not None:
@@ -93,6 +93,6 @@ def _what_matters(plugins: frozenset[str]) -> Happening:
     return matters
 
 
-def urgency(pod: Object) -> tuple[int, str, Name]:
+def urgency(pod: Object) -> tuple[int, str, NamespacedName]:
     """The order in which pods are tried: the highest priority first, then the oldest (PrioritySort)."""
     return -(pod["spec"].get("priority") or 0), pod["metadata"].get("creationTimestamp") or "", name_of(pod)

@@ -45,7 +45,7 @@ from noxu.workloads.stages.stage import (
     due,
 )
 from noxu.workloads.stages.templates import Function, TemplateError
-from noxu.workloads.writes import Name
+from noxu.workloads.writes import NamespacedName
 from noxu_storage.types import Event, Key, Revision
 
 MANAGER: Final = "noxu-stages"
@@ -146,7 +146,7 @@ class StageController(Reconciler[Key]):
             return None
 
     def _has_kubelet(self, pod: Object) -> bool:
-        node = self._kubelet.objects.get(NODES, Name("", pod["spec"].get("nodeName") or ""))
+        node = self._kubelet.objects.get(NODES, NamespacedName("", pod["spec"].get("nodeName") or ""))
         return node is not None and bool(host_addresses(node)) and not is_lost(node)
 
     async def _go_on(self, key: Key, value: Object, resource: Resource, stages: Sequence[Stage]) -> float | None:
@@ -186,7 +186,7 @@ class StageController(Reconciler[Key]):
                 case StageEvent(type_, reason, message):
                     about = {"apiVersion": resource.api_version, "kind": resource.kind, **value}
                     host = (value.get("spec") or {}).get("nodeName") or ""
-                    await self._kubelet.carry_out([writes.Event(about, type_, reason, message, host)])
+                    await self._kubelet.carry_out([writes.NewEvent(about, type_, reason, message, host)])
                 case StageFinalizers():
                     patch = {"metadata": {"finalizers": step.of(value["metadata"].get("finalizers") or ())}}
                     version = await self._patch(value, resource, patch, MERGE_PATCH, "")
@@ -205,7 +205,7 @@ class StageController(Reconciler[Key]):
         except TemplateError as error:
             message = f"stage {stage.name}: {error}"
             about = {"apiVersion": resource.api_version, "kind": resource.kind, **value}
-            await self._kubelet.carry_out([writes.Event(about, writes.WARNING, "StageFailed", message)])
+            await self._kubelet.carry_out([writes.NewEvent(about, writes.WARNING, "StageFailed", message)])
             return ""
         if step.type == "json":
             operations: list[Any] = patch if isinstance(patch, list) else []
@@ -223,11 +223,11 @@ class StageController(Reconciler[Key]):
         objects, lives = self._kubelet.objects, self._kubelet.lives
 
         def of_node(name: str) -> list[str]:
-            node = objects.get(NODES, Name("", name))
+            node = objects.get(NODES, NamespacedName("", name))
             return host_addresses(node) if node is not None else []
 
         def of_pod(name: str, in_host_network: object = False, *_names: object) -> list[str]:
-            node = objects.get(NODES, Name("", name))
+            node = objects.get(NODES, NamespacedName("", name))
             if node is None:
                 return []
             given = (value.get("status") or {}).get("podIP")

@@ -19,7 +19,7 @@ from noxu.values import Object, copy
 from noxu.workloads.objects import CLAIMS, Objects
 from noxu.workloads.ownership import owner_reference
 from noxu.workloads.stateful_sets.identity import claim_name, claim_templates, ordinal_of, ordinals
-from noxu.workloads.writes import Name, Update
+from noxu.workloads.writes import NamespacedName, Replace
 
 DELETE: Final = "Delete"
 
@@ -43,7 +43,7 @@ def claims_of(objects: Objects, stateful_set: Object, ordinal: int) -> list[Obje
     """Those of an ordinal that are there."""
     namespace = stateful_set["metadata"]["namespace"]
     names = [claim_name(stateful_set, template, ordinal) for template in claim_templates(stateful_set)]
-    found = [objects.get(CLAIMS, Name(namespace, name)) for name in names]
+    found = [objects.get(CLAIMS, NamespacedName(namespace, name)) for name in names]
     return [claim for claim in found if claim is not None]
 
 
@@ -58,7 +58,7 @@ def is_stale(objects: Objects, stateful_set: Object, ordinal: int, pod_name: str
     )
 
 
-def reowned(objects: Objects, stateful_set: Object, pod: Object) -> list[Update]:
+def reowned(objects: Objects, stateful_set: Object, pod: Object) -> list[Replace]:
     """Updates of the claims of a pod whose owners are not those of the policy."""
     updates = []
     for claim in claims_of(objects, stateful_set, ordinal_of(pod)):
@@ -67,7 +67,7 @@ def reowned(objects: Objects, stateful_set: Object, pod: Object) -> list[Update]
             metadata = {**claim["metadata"], "ownerReferences": owners}
             if not owners:
                 del metadata["ownerReferences"]
-            updates.append(Update(CLAIMS, {**claim, "metadata": metadata}))
+            updates.append(Replace(CLAIMS, {**claim, "metadata": metadata}))
     return updates
 
 

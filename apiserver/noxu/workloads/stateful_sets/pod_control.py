@@ -28,7 +28,7 @@ from noxu.workloads.stateful_sets.identity import (
     with_storage,
 )
 from noxu.workloads.stateful_sets.replicas import StatefulRollout
-from noxu.workloads.writes import NORMAL, WARNING, Create, Delete, Event, Result, Update, Write, done, stored
+from noxu.workloads.writes import NORMAL, WARNING, Create, Delete, NewEvent, Replace, Result, Write, done, stored
 
 Writing = Generator[Sequence[Write], Sequence[Result], None]
 """Steps that raise the first ApiError, after they have told about all."""
@@ -132,7 +132,7 @@ def repair(objects: Objects, rollout: StatefulRollout, pods: Sequence[Object]) -
     for pod in broken:
         identified = pod if has_identity(stateful_set, pod) else with_identity(stateful_set, pod)
         whole = identified if has_storage(stateful_set, pod) else with_storage(stateful_set, identified)
-        updates.append(Update(PODS, whole))
+        updates.append(Replace(PODS, whole))
     results = yield updates
     told = zip(broken, results, strict=True)
     yield [_told(stateful_set, "update", pod["metadata"]["name"], _text(result)) for pod, result in told]
@@ -143,7 +143,7 @@ def repair(objects: Objects, rollout: StatefulRollout, pods: Sequence[Object]) -
 
 
 def _is_silent(error: ApiError) -> bool:
-    """Whether an Event would say nothing: the object is there, or its namespace ends."""
+    """Whether an NewEvent would say nothing: the object is there, or its namespace ends."""
     return error.reason == "AlreadyExists" or any(
         cause.get("reason") == "NamespaceTerminating" for cause in error.causes
     )
@@ -153,20 +153,20 @@ def _text(result: Result) -> str:
     return str(result) if isinstance(result, ApiError) else ""
 
 
-def _told(stateful_set: Object, verb: str, pod: str, fault: str) -> Event:
+def _told(stateful_set: Object, verb: str, pod: str, fault: str) -> NewEvent:
     """recordPodEvent. `fault`: "" if it has succeeded."""
     what = f"{verb} Pod {pod} in StatefulSet {stateful_set['metadata']['name']}"
     if fault:
-        return Event(stateful_set, WARNING, f"Failed{verb.title()}", f"{what} failed error: {fault}")
-    return Event(stateful_set, NORMAL, f"Successful{verb.title()}", f"{what} successful")
+        return NewEvent(stateful_set, WARNING, f"Failed{verb.title()}", f"{what} failed error: {fault}")
+    return NewEvent(stateful_set, NORMAL, f"Successful{verb.title()}", f"{what} successful")
 
 
-def _told_of_claim(stateful_set: Object, claim: str, pod: str, fault: str) -> Event:
+def _told_of_claim(stateful_set: Object, claim: str, pod: str, fault: str) -> NewEvent:
     """recordClaimEvent."""
     name = stateful_set["metadata"]["name"]
     if fault:
         message = f"create Claim {claim} for Pod {pod} in StatefulSet {name} failed error: {fault}"
-        return Event(stateful_set, WARNING, "FailedCreate", message)
-    return Event(
+        return NewEvent(stateful_set, WARNING, "FailedCreate", message)
+    return NewEvent(
         stateful_set, NORMAL, "SuccessfulCreate", f"create Claim {claim} Pod {pod} in StatefulSet {name} success"
     )

@@ -43,7 +43,7 @@ from noxu.workloads.stateful_sets.replicas import (
     strategy_of,
     to_update,
 )
-from noxu.workloads.writes import Kind, Name, Result, Steps, Update, Write, done, stored, with_status
+from noxu.workloads.writes import Kind, NamespacedName, Replace, Result, Steps, Write, done, stored, with_status
 
 Managing = Generator[Sequence[Write], Sequence[Result], bool]
 """Steps that say whether the next ones may follow. Raises ApiError."""
@@ -55,10 +55,12 @@ class StatefulSets(WorkloadController):
     looks_at = (PODS, REVISIONS, CLAIMS)
     workers = 5  # --concurrent-statefulset-syncs
 
-    def steps(self, objects: Objects, key: Name, now: datetime) -> Steps:
+    def steps(self, objects: Objects, key: NamespacedName, now: datetime) -> Steps:
         return reconcile(objects, key, now)
 
-    def affected(self, objects: Objects, kind: Kind, old: Object | None, new: Object | None) -> Iterable[Name]:
+    def affected(
+        self, objects: Objects, kind: Kind, old: Object | None, new: Object | None
+    ) -> Iterable[NamespacedName]:
         value = new or old or {}
         if kind == STATEFUL_SETS:
             yield name_of(value)
@@ -67,13 +69,13 @@ class StatefulSets(WorkloadController):
         elif kind == CLAIMS and new is None:  # a pod may wait until a claim is gone
             namespace, name = name_of(value)
             yield from (
-                Name(namespace, parent)
+                NamespacedName(namespace, parent)
                 for parent in sets_of_claim(name)
-                if objects.get(STATEFUL_SETS, Name(namespace, parent)) is not None
+                if objects.get(STATEFUL_SETS, NamespacedName(namespace, parent)) is not None
             )
 
 
-def _sets_of_pod(objects: Objects, old: Object | None, new: Object | None) -> Iterable[Name]:
+def _sets_of_pod(objects: Objects, old: Object | None, new: Object | None) -> Iterable[NamespacedName]:
     """Those that control a pod, or that could adopt it."""
     found = {}
     for pod in (old, new):
@@ -83,12 +85,12 @@ def _sets_of_pod(objects: Objects, old: Object | None, new: Object | None) -> It
         parent = (
             parent_and_ordinal(pod)[0] if owner is None else owner["name"] if owner["kind"] == "StatefulSet" else ""
         )
-        if parent and (owner is not None or objects.get(STATEFUL_SETS, Name(namespace, parent)) is not None):
-            found[Name(namespace, parent)] = True
+        if parent and (owner is not None or objects.get(STATEFUL_SETS, NamespacedName(namespace, parent)) is not None):
+            found[NamespacedName(namespace, parent)] = True
     return found
 
 
-def reconcile(objects: Objects, key: Name, now: datetime) -> Steps:
+def reconcile(objects: Objects, key: NamespacedName, now: datetime) -> Steps:
     stateful_set = objects.get(STATEFUL_SETS, key)
     if stateful_set is None:
         return None
@@ -109,7 +111,7 @@ def reconcile(objects: Objects, key: Name, now: datetime) -> Steps:
     status = status_of(rollout, pods.values())
     newest = objects.get(STATEFUL_SETS, key)
     if newest is not None and status != newest.get("status"):
-        stored(*(yield [Update(STATEFUL_SETS, with_status(newest, status), "status")]))
+        stored(*(yield [Replace(STATEFUL_SETS, with_status(newest, status), "status")]))
     if failure is not None:
         raise failure  # it is tried again, with growing delays
     yield from _clean_up(stateful_set, rollout, known, pods.values())

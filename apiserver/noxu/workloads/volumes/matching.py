@@ -10,7 +10,7 @@ from noxu.go import quantity
 from noxu.values import Object
 from noxu.workloads.objects import STORAGE_CLASSES, VOLUMES, Objects
 from noxu.workloads.pods import is_terminating
-from noxu.workloads.writes import Name
+from noxu.workloads.writes import NamespacedName
 
 BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
@@ -41,7 +41,7 @@ def names_class(claim: Object) -> bool:
 
 def class_of(objects: Objects, value: Object) -> Object | None:
     name = class_name(value)
-    return objects.get(STORAGE_CLASSES, Name("", name)) if name else None
+    return objects.get(STORAGE_CLASSES, NamespacedName("", name)) if name else None
 
 
 def default_class(objects: Objects) -> Object | None:

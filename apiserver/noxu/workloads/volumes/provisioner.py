@@ -43,12 +43,12 @@ from noxu.workloads.writes import (
     WARNING,
     Create,
     Delete,
-    Event,
     Kind,
-    Name,
+    NamespacedName,
+    NewEvent,
+    Replace,
     Result,
     Steps,
-    Update,
     Write,
     stored,
     with_status,
@@ -83,19 +83,21 @@ class StandardStorageClass(WorkloadController):
         super().__init__(parts, informer, config)
         self._is_made = False
 
-    def affected(self, objects: Objects, kind: Kind, old: Object | None, new: Object | None) -> Iterable[Name]:
+    def affected(
+        self, objects: Objects, kind: Kind, old: Object | None, new: Object | None
+    ) -> Iterable[NamespacedName]:
         return ()
 
-    def keys(self, objects: Objects) -> Iterable[Name]:
-        return () if self._is_made else (Name("", STANDARD),)
+    def keys(self, objects: Objects) -> Iterable[NamespacedName]:
+        return () if self._is_made else (NamespacedName("", STANDARD),)
 
-    def steps(self, objects: Objects, key: Name, now: datetime) -> Steps:
+    def steps(self, objects: Objects, key: NamespacedName, now: datetime) -> Steps:
         yield from standard_class_steps(objects, key, now)
         self._is_made = True
         return None
 
 
-def standard_class_steps(objects: Objects, key: Name, now: datetime) -> Steps:  # noqa: ARG001
+def standard_class_steps(objects: Objects, key: NamespacedName, now: datetime) -> Steps:  # noqa: ARG001
     if next(objects.all(STORAGE_CLASSES), None) is None:
         [result] = yield [Create(STORAGE_CLASSES, standard_class())]
         if not (isinstance(result, ApiError) and result.reason == "AlreadyExists"):
@@ -111,24 +113,26 @@ class SimulatedProvisioner(WorkloadController):
     looks_at = (VOLUMES, STORAGE_CLASSES)
     component = SIMULATED
 
-    def affected(self, objects: Objects, kind: Kind, old: Object | None, new: Object | None) -> Iterable[Name]:
+    def affected(
+        self, objects: Objects, kind: Kind, old: Object | None, new: Object | None
+    ) -> Iterable[NamespacedName]:
         return affected_storage(objects, kind, new)
 
-    def keys(self, objects: Objects) -> Iterable[Name]:
+    def keys(self, objects: Objects) -> Iterable[NamespacedName]:
         return [name_of(value) for kind in (CLAIMS, VOLUMES) for value in objects.all(kind)]
 
-    def steps(self, objects: Objects, key: Name, now: datetime) -> Steps:
+    def steps(self, objects: Objects, key: NamespacedName, now: datetime) -> Steps:
         return storage_steps(objects, key, now)
 
 
-def affected_storage(objects: Objects, kind: Kind, new: Object | None) -> Iterator[Name]:
+def affected_storage(objects: Objects, kind: Kind, new: Object | None) -> Iterator[NamespacedName]:
     if new is not None and kind != STORAGE_CLASSES:
         yield name_of(new)
     elif new is not None:
         yield from (name_of(claim) for claim in objects.all(CLAIMS) if class_name(claim) == new["metadata"]["name"])
 
 
-def storage_steps(objects: Objects, key: Name, now: datetime) -> Steps:  # noqa: ARG001
+def storage_steps(objects: Objects, key: NamespacedName, now: datetime) -> Steps:  # noqa: ARG001
     if not key.namespace:
         volume = objects.get(VOLUMES, key)
         if volume is not None and _is_to_delete(volume):
@@ -144,7 +148,7 @@ def storage_steps(objects: Objects, key: Name, now: datetime) -> Steps:  # noqa:
         return None
     if claim["spec"].get("volumeName"):
         yield from _resize(objects, claim, found)
-    elif _is_asked(claim, found) and objects.get(VOLUMES, Name("", volume_name(claim))) is None:
+    elif _is_asked(claim, found) and objects.get(VOLUMES, NamespacedName("", volume_name(claim))) is None:
         yield from _provision(claim, found)
     return None
 
@@ -162,13 +166,13 @@ def volume_name(claim: Object) -> str:
 def _provision(claim: Object, storage_class: Object) -> _Writing:
     name, namespace = claim["metadata"]["name"], claim["metadata"]["namespace"]
     text = f'External provisioner is provisioning volume for claim "{namespace}/{name}"'
-    yield [Event(claim, NORMAL, "Provisioning", text)]
+    yield [NewEvent(claim, NORMAL, "Provisioning", text)]
     [result] = yield [Create(VOLUMES, new_volume(claim, storage_class))]
     if isinstance(result, ApiError) and result.reason != "AlreadyExists":
         text = f'failed to provision volume with StorageClass "{class_name(claim)}": {result.message}'
-        yield [Event(claim, WARNING, "ProvisioningFailed", text)]
+        yield [NewEvent(claim, WARNING, "ProvisioningFailed", text)]
         raise result
-    yield [Event(claim, NORMAL, "ProvisioningSucceeded", f"Successfully provisioned volume {volume_name(claim)}")]
+    yield [NewEvent(claim, NORMAL, "ProvisioningSucceeded", f"Successfully provisioned volume {volume_name(claim)}")]
 
 
 def new_volume(claim: Object, storage_class: Object) -> Object:
@@ -202,17 +206,17 @@ def _is_to_delete(volume: Object) -> bool:
 def _resize(objects: Objects, claim: Object, storage_class: Object) -> _Writing:
     """Give a bound claim the capacity that it asks for, if that is more than it has."""
     status, wanted = claim.get("status") or {}, requested(claim)
-    volume = objects.get(VOLUMES, Name("", claim["spec"]["volumeName"]))
+    volume = objects.get(VOLUMES, NamespacedName("", claim["spec"]["volumeName"]))
     if volume is None or status.get("phase") != "Bound" or not storage_class.get("allowVolumeExpansion"):
         return
     if annotation(volume, PROVISIONED_BY) != SIMULATED or quantity.compare(wanted, capacity(status)) <= 0:
         return
-    yield [Event(claim, NORMAL, "Resizing", f"External resizer is resizing volume {volume['metadata']['name']}")]
+    yield [NewEvent(claim, NORMAL, "Resizing", f"External resizer is resizing volume {volume['metadata']['name']}")]
     if quantity.compare(wanted, capacity(volume["spec"])) > 0:
         spec = {**volume["spec"], "capacity": {**volume["spec"]["capacity"], "storage": str(wanted)}}
-        [result] = yield [Update(VOLUMES, {**volume, "spec": spec})]
+        [result] = yield [Replace(VOLUMES, {**volume, "spec": spec})]
         stored(result)
     grown = {**status, "capacity": {**(status.get("capacity") or {}), "storage": str(wanted)}}
-    [result] = yield [Update(CLAIMS, with_status(claim, grown), "status")]
+    [result] = yield [Replace(CLAIMS, with_status(claim, grown), "status")]
     stored(result)
-    yield [Event(claim, NORMAL, "VolumeResizeSuccessful", "Resize volume succeeded")]
+    yield [NewEvent(claim, NORMAL, "VolumeResizeSuccessful", "Resize volume succeeded")]

@@ -41,12 +41,12 @@ from noxu.workloads.writes import (
     NORMAL,
     WARNING,
     Delete,
-    Event,
     Kind,
-    Name,
+    NamespacedName,
+    NewEvent,
+    Replace,
     Result,
     Steps,
-    Update,
     Write,
     stored,
     with_status,
@@ -64,36 +64,38 @@ class VolumeBinder(WorkloadController):
     account = "persistent-volume-binder"
     component = "persistentvolume-controller"
 
-    def affected(self, objects: Objects, kind: Kind, old: Object | None, new: Object | None) -> Iterable[Name]:
+    def affected(
+        self, objects: Objects, kind: Kind, old: Object | None, new: Object | None
+    ) -> Iterable[NamespacedName]:
         return affected_bindings(objects, kind, old, new)
 
-    def keys(self, objects: Objects) -> Iterable[Name]:
+    def keys(self, objects: Objects) -> Iterable[NamespacedName]:
         return [name_of(value) for kind in (CLAIMS, VOLUMES) for value in objects.all(kind)]
 
-    def steps(self, objects: Objects, key: Name, now: datetime) -> Steps:
+    def steps(self, objects: Objects, key: NamespacedName, now: datetime) -> Steps:
         return binding_steps(objects, key, now)
 
 
-def affected_bindings(objects: Objects, kind: Kind, old: Object | None, new: Object | None) -> Iterator[Name]:
+def affected_bindings(objects: Objects, kind: Kind, old: Object | None, new: Object | None) -> Iterator[NamespacedName]:
     """The object, what it is bound to, and, for a free volume or a class, the claims that wait."""
     latest = new or old
     assert latest is not None
     if kind == CLAIMS:
         yield name_of(latest)
         if latest["spec"].get("volumeName"):
-            yield Name("", latest["spec"]["volumeName"])
+            yield NamespacedName("", latest["spec"]["volumeName"])
         return
     if kind == VOLUMES:
         yield name_of(latest)
         reference = latest["spec"].get("claimRef")
         if reference is not None:
-            yield Name(reference.get("namespace", ""), reference.get("name", ""))
+            yield NamespacedName(reference.get("namespace", ""), reference.get("name", ""))
             return
     if new is not None:
         yield from (name_of(claim) for claim in objects.all(CLAIMS) if annotation(claim, BIND_COMPLETED) is None)
 
 
-def binding_steps(objects: Objects, key: Name, now: datetime) -> Steps:  # noqa: ARG001
+def binding_steps(objects: Objects, key: NamespacedName, now: datetime) -> Steps:  # noqa: ARG001
     if key.namespace:
         claim = objects.get(CLAIMS, key)
         if claim is not None and annotation(claim, BIND_COMPLETED) is None:
@@ -113,7 +115,7 @@ def binding_steps(objects: Objects, key: Name, now: datetime) -> Steps:  # noqa:
 def _sync_unbound_claim(objects: Objects, claim: Object) -> _Writing:
     wanted = claim["spec"].get("volumeName")
     if wanted:
-        yield from _sync_named_volume(claim, objects.get(VOLUMES, Name("", wanted)))
+        yield from _sync_named_volume(claim, objects.get(VOLUMES, NamespacedName("", wanted)))
         return
     waits = waits_for_consumer(objects, claim)
     volume = best_volume(objects, claim, reserved_only=waits)
@@ -123,17 +125,17 @@ def _sync_unbound_claim(objects: Objects, claim: Object) -> _Writing:
     default = None if names_class(claim) else default_class(objects)
     if default is not None:
         spec = {**claim["spec"], "storageClassName": default["metadata"]["name"]}
-        yield from _stored([Update(CLAIMS, {**claim, "spec": spec})])
+        yield from _stored([Replace(CLAIMS, {**claim, "spec": spec})])
         return
     if waits and annotation(claim, SELECTED_NODE) is None:
         text = "waiting for first consumer to be created before binding"
-        yield [Event(claim, NORMAL, "WaitForFirstConsumer", text)]
+        yield [NewEvent(claim, NORMAL, "WaitForFirstConsumer", text)]
     elif class_name(claim):
         yield from _ask_for_volume(objects, claim)
         return
     else:
         text = "no persistent volumes available for this claim and no storage class is set"
-        yield [Event(claim, NORMAL, "FailedBinding", text)]
+        yield [NewEvent(claim, NORMAL, "FailedBinding", text)]
     yield from _set_claim_phase(claim, "Pending", None)
 
 
@@ -143,13 +145,13 @@ def _sync_named_volume(claim: Object, volume: Object | None) -> _Writing:
         if not (why := mismatch(volume, claim)):
             yield from _bind(volume, claim)
             return
-        yield [Event(claim, WARNING, "VolumeMismatch", why)]
+        yield [NewEvent(claim, WARNING, "VolumeMismatch", why)]
     elif volume is not None and is_bound_to(volume, claim):
         yield from _bind(volume, claim)
         return
     elif volume is not None:
         text = f'volume "{volume["metadata"]["name"]}" already bound to a different claim.'
-        yield [Event(claim, WARNING, "FailedBinding", text)]
+        yield [NewEvent(claim, WARNING, "FailedBinding", text)]
     yield from _set_claim_phase(claim, "Pending", None)
 
 
@@ -164,23 +166,23 @@ def _ask_for_volume(objects: Objects, claim: Object) -> _Writing:
     found = class_of(objects, claim)
     if found is None:
         text = f'storageclass.storage.k8s.io "{class_name(claim)}" not found'
-        yield [Event(claim, WARNING, "ProvisioningFailed", text)]
+        yield [NewEvent(claim, WARNING, "ProvisioningFailed", text)]
         return
     provisioner = found["provisioner"]
     if provisioner == "kubernetes.io/no-provisioner":
         text = "no volume plugin matched name: kubernetes.io/no-provisioner"
-        yield [Event(claim, WARNING, "ProvisioningFailed", text)]
+        yield [NewEvent(claim, WARNING, "ProvisioningFailed", text)]
         return
     if annotation(claim, PROVISIONER) == provisioner:
         return
     asked = _with_annotations(claim, {OLD_PROVISIONER: provisioner, PROVISIONER: provisioner})
-    claim = yield from _stored([Update(CLAIMS, asked)])
-    yield [Event(claim, NORMAL, "ExternalProvisioning", _WAITING.format(provisioner))]
+    claim = yield from _stored([Replace(CLAIMS, asked)])
+    yield [NewEvent(claim, NORMAL, "ExternalProvisioning", _WAITING.format(provisioner))]
 
 
 def _sync_bound_claim(objects: Objects, claim: Object) -> _Writing:
     wanted = claim["spec"].get("volumeName")
-    volume = objects.get(VOLUMES, Name("", wanted)) if wanted else None
+    volume = objects.get(VOLUMES, NamespacedName("", wanted)) if wanted else None
     if not wanted:
         text = "Bound claim has lost reference to PersistentVolume. Data on the volume is lost!"
         yield from _lose_claim(claim, "ClaimLost", text)
@@ -199,7 +201,7 @@ def _lose_claim(claim: Object, reason: str, text: str) -> _Writing:
     if (claim.get("status") or {}).get("phase") == "Lost":
         return
     claim = yield from _set_claim_phase(claim, "Lost", None)
-    yield [Event(claim, WARNING, reason, text)]
+    yield [NewEvent(claim, WARNING, reason, text)]
 
 
 def _set_claim_phase(claim: Object, phase: str, volume: Object | None) -> _Stored:
@@ -217,7 +219,7 @@ def _set_claim_phase(claim: Object, phase: str, volume: Object | None) -> _Store
     status["phase"] = phase
     if equal(status, claim.get("status") or {}):
         return claim
-    return (yield from _stored([Update(CLAIMS, with_status(claim, status), "status")]))
+    return (yield from _stored([Replace(CLAIMS, with_status(claim, status), "status")]))
 
 
 # -- both -------------------------------------------------------------------------------------------------------------
@@ -227,11 +229,11 @@ def _bind(volume: Object, claim: Object) -> _Writing:
     """Let a volume and a claim name each other, and set the phase of both."""
     bound = _bound_volume(volume, claim)
     if bound is not volume:
-        volume = yield from _stored([Update(VOLUMES, bound)])
+        volume = yield from _stored([Replace(VOLUMES, bound)])
     volume = yield from _set_volume_phase(volume, "Bound")
     bound = _bound_claim(claim, volume)
     if bound is not claim:
-        claim = yield from _stored([Update(CLAIMS, bound)])
+        claim = yield from _stored([Replace(CLAIMS, bound)])
     yield from _set_claim_phase(claim, "Bound", volume)
 
 
@@ -274,7 +276,7 @@ def _with_annotations(value: Object, added: dict[str, str]) -> Object:
     return {**value, "metadata": {**metadata, "annotations": {**(metadata.get("annotations") or {}), **added}}}
 
 
-def _stored(writes: Sequence[Update]) -> _Stored:
+def _stored(writes: Sequence[Replace]) -> _Stored:
     """Carry out one write."""
     [write] = writes
     [result] = yield writes
@@ -289,7 +291,7 @@ def _sync_volume(objects: Objects, volume: Object) -> _Writing:
     if reference is None or not reference.get("uid"):
         yield from _set_volume_phase(volume, "Available")  # one that is reserved is bound with its claim
         return
-    claim = objects.get(CLAIMS, Name(reference["namespace"], reference["name"]))
+    claim = objects.get(CLAIMS, NamespacedName(reference["namespace"], reference["name"]))
     if claim is None or claim["metadata"]["uid"] != reference["uid"]:
         yield from _reclaim(volume)
     elif not claim["spec"].get("volumeName"):
@@ -303,16 +305,16 @@ def _sync_volume(objects: Objects, volume: Object) -> _Writing:
         yield from _unbind(volume)
 
 
-def _mode_events(volume: Object, claim: Object) -> Iterator[Event]:
+def _mode_events(volume: Object, claim: Object) -> Iterator[NewEvent]:
     names = claim["metadata"]["name"], volume["metadata"]["name"]
     text = (
         f'Cannot bind PersistentVolume to requested PersistentVolumeClaim "{names[0]}" due to incompatible volumeMode.'
     )
-    yield Event(volume, WARNING, "VolumeMismatch", text)
+    yield NewEvent(volume, WARNING, "VolumeMismatch", text)
     text = (
         f'Cannot bind PersistentVolume "{names[1]}" to requested PersistentVolumeClaim due to incompatible volumeMode.'
     )
-    yield Event(claim, WARNING, "VolumeMismatch", text)
+    yield NewEvent(claim, WARNING, "VolumeMismatch", text)
 
 
 def _set_volume_phase(volume: Object, phase: str, message: str = "") -> _Stored:
@@ -322,7 +324,7 @@ def _set_volume_phase(volume: Object, phase: str, message: str = "") -> _Stored:
     changed = {name: value for name, value in status.items() if name != "message"} | {"phase": phase}
     if message:
         changed["message"] = message
-    return (yield from _stored([Update(VOLUMES, with_status(volume, changed), "status")]))
+    return (yield from _stored([Replace(VOLUMES, with_status(volume, changed), "status")]))
 
 
 def _unbind(volume: Object) -> _Writing:
@@ -333,7 +335,7 @@ def _unbind(volume: Object) -> _Writing:
         metadata["annotations"] = {k: v for k, v in metadata["annotations"].items() if k != BOUND_BY_CONTROLLER}
     else:
         spec["claimRef"] = {name: value for name, value in spec["claimRef"].items() if name != "uid"}
-    volume = yield from _stored([Update(VOLUMES, {**volume, "metadata": metadata, "spec": spec})])
+    volume = yield from _stored([Replace(VOLUMES, {**volume, "metadata": metadata, "spec": spec})])
     yield from _set_volume_phase(volume, "Available")
 
 
@@ -355,7 +357,7 @@ def _recycle(volume: Object) -> _Writing:
     if not {"nfs", "hostPath"} & volume["spec"].keys():
         yield from _fail(volume, "VolumeFailedRecycle", "No recycler plugin found for the volume!")
         return
-    yield [Event(volume, NORMAL, "VolumeRecycled", "Volume recycled")]
+    yield [NewEvent(volume, NORMAL, "VolumeRecycled", "Volume recycled")]
     yield from _unbind(volume)
 
 
@@ -380,4 +382,4 @@ def _fail(volume: Object, reason: str, text: str) -> _Writing:
     if (volume.get("status") or {}).get("phase") == "Failed":
         return
     volume = yield from _set_volume_phase(volume, "Failed", text)
-    yield [Event(volume, WARNING, reason, text)]
+    yield [NewEvent(volume, WARNING, reason, text)]

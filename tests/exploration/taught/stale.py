@@ -8,8 +8,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from tests.explore.taught.kit import Controller, Name
-from tests.explore.taught.owned import CONFIGS, WIDGETS, bug, configs, is_deleting, of_label, widget_path
+from tests.exploration.taught.kit import Controller, Name
+from tests.exploration.taught.owned import CONFIGS, WIDGETS, bug, configs, is_deleting, of_label, widget_path
 
 BUG = bug(sys.argv)
 FINALIZER = "example.com/data"

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import sys
 
-from tests.explore.taught.kit import Controller, Name
-from tests.explore.taught.owned import CONFIGS, WIDGETS, bug, configs, of_label
+from tests.exploration.taught.kit import Controller, Name
+from tests.exploration.taught.owned import CONFIGS, WIDGETS, bug, configs, of_label
 
 BUG = bug(sys.argv)
 

@@ -15,11 +15,11 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
-from noxu.explore.exploring import Confirmed, Explored, Judged
-from noxu.explore.judging import RunFinding
-from noxu.explore.masks import MaskedNames, shape_of
-from noxu.explore.plans import CLASSES
-from noxu.explore.recording import RecordedChange, RunRecording
+from noxu.exploration.exploring import Confirmed, Explored, Judged
+from noxu.exploration.judging import RunFinding
+from noxu.exploration.masks import MaskedNames, shape_of
+from noxu.exploration.plans import CLASSES
+from noxu.exploration.recording import RecordedChange, RunRecording
 from noxu.values import Object
 
 MAX_LOG: Final = 15  # lines of the controller's log

@@ -20,9 +20,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from noxu.explore.masks import Mask, MaskedNames
-from noxu.explore.plans import RunPlan
-from noxu.explore.recording import CONTROLLER, ObjectPlace, RecordedChange, RunRecording
+from noxu.exploration.masks import Mask, MaskedNames
+from noxu.exploration.plans import RunPlan
+from noxu.exploration.recording import CONTROLLER, ObjectPlace, RecordedChange, RunRecording
 from noxu.values import Object
 
 USER: Final = f"{CONTROLLER}*"

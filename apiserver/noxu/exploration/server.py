@@ -9,8 +9,8 @@ from typing import Final
 from noxu.control.fault_triggers import WRITER
 from noxu.control.recorded_writes import RecordedWrite
 from noxu.control.write_log import Searching, decoded, described, events_between, why
-from noxu.explore.moves import Moves
-from noxu.explore.recording import CONTROLLER, FAULT, WORKLOAD, ObjectPlace, RecordedChange, Shown
+from noxu.exploration.moves import Moves
+from noxu.exploration.recording import CONTROLLER, FAULT, WORKLOAD, ObjectPlace, RecordedChange, Shown
 from noxu.registry.authors import UNKNOWN
 from noxu.testing.handle import Noxu
 from noxu.values import Object

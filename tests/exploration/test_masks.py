@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from noxu.explore.masks import Mask, MaskedNames, Shape, end_state, learn, leaves
-from noxu.explore.recording import ObjectPlace
+from noxu.exploration.masks import Mask, MaskedNames, Shape, end_state, learn, leaves
+from noxu.exploration.recording import ObjectPlace
 from noxu.values import Object
-from tests.explore.recordings import CONFIGS, SECRETS, WIDGETS, Script, clean
+from tests.exploration.recordings import CONFIGS, SECRETS, WIDGETS, Script, clean
 from tests.rows import rows
 
 A = Shape(SECRETS, "default", "a")

@@ -27,9 +27,9 @@ from typing import Any, Final
 import yaml
 
 from noxu.control.arguments import duration
-from noxu.explore import invariants, steps
-from noxu.explore.invariants import Invariant
-from noxu.explore.steps import WorkloadStep
+from noxu.exploration import invariants, steps
+from noxu.exploration.invariants import Invariant
+from noxu.exploration.steps import WorkloadStep
 from noxu.features import meant
 from noxu.values import Json, Object
 

@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from noxu.api.errors import ApiError
-from noxu.explore import steps
-from noxu.explore.moves import Moves
-from noxu.explore.plans import RunPlan
-from noxu.explore.recording import CONTROLLER, MAX_OUTPUT, Life, RunRecording, StepResult
-from noxu.explore.server import ExploredServer
-from noxu.explore.settings import ControllerCommand, Exploration
+from noxu.exploration import steps
+from noxu.exploration.moves import Moves
+from noxu.exploration.plans import RunPlan
+from noxu.exploration.recording import CONTROLLER, MAX_OUTPUT, Life, RunRecording, StepResult
+from noxu.exploration.server import ExploredServer
+from noxu.exploration.settings import ControllerCommand, Exploration
 from noxu.testing.errors import WaitTimeout
 from noxu.testing.programs import TestedProgram
 from noxu.values import Object

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from noxu.explore.judging import CleanRuns, clean_runs, judge, judge_clean
-from noxu.explore.masks import learn
-from noxu.explore.plans import RunPlan
-from noxu.explore.recording import Life, StepResult
-from tests.explore.recordings import CLAIMS, CONFIGS, SECRETS, WIDGETS, Script, clean
+from noxu.exploration.judging import CleanRuns, clean_runs, judge, judge_clean
+from noxu.exploration.masks import learn
+from noxu.exploration.plans import RunPlan
+from noxu.exploration.recording import Life, StepResult
+from tests.exploration.recordings import CLAIMS, CONFIGS, SECRETS, WIDGETS, Script, clean
 from tests.rows import rows
 
 PLAN = RunPlan("crash", "something happens")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from tests.explore.taught.kit import Controller, Name, owner
-from tests.explore.taught.owned import WIDGETS, bug, is_deleting, of_owner, report
+from tests.exploration.taught.kit import Controller, Name, owner
+from tests.exploration.taught.owned import WIDGETS, bug, is_deleting, of_owner, report
 
 BUG = bug(sys.argv)
 DEPLOYMENTS = "/apis/apps/v1/deployments"

@@ -16,7 +16,7 @@ from noxu.control.fault_triggers import WRITER
 from noxu.control.faults import triggers
 from noxu.control.faults.triggers import Trigger
 from noxu.control.running import Control
-from noxu.explore.plans import views_of
+from noxu.exploration.plans import views_of
 from noxu.registry import kind_names
 from noxu.registry.authors import Author, writing_as
 from noxu.registry.draft import Action, WriteRequest

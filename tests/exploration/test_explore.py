@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from noxu.explore import exploring, judging, plans, recording, runs, settings, steps
-from noxu.explore.runs import RunFailed
-from noxu.explore.settings import ControllerCommand, Exploration
+from noxu.exploration import exploring, judging, plans, recording, runs, settings, steps
+from noxu.exploration.runs import RunFailed
+from noxu.exploration.settings import ControllerCommand, Exploration
 
 ROOT = Path(__file__).parents[2]
 TAUGHT = Path(__file__).parent / "taught"
@@ -20,7 +20,7 @@ WIDGET = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name":
 
 def exploration(module: str, *arguments: str, classes: tuple[str, ...] = ()) -> Exploration:
     """One Widget is applied. A single clean run: these controllers do nothing by chance."""
-    command = (sys.executable, "-m", f"tests.explore.taught.{module}", *arguments)
+    command = (sys.executable, "-m", f"tests.exploration.taught.{module}", *arguments)
     controller = ControllerCommand(command, directory=ROOT)
     workload = steps.parse([{"apply": {**WIDGET, "spec": {"size": 2}}}], TAUGHT)
     return replace(

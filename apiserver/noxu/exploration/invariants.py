@@ -20,7 +20,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
 from noxu import cel
-from noxu.explore.recording import CONTROLLER, ObjectPlace, RunRecording
+from noxu.exploration.recording import CONTROLLER, ObjectPlace, RunRecording
 from noxu.values import Object
 
 _PART: Final = re.compile(

@@ -22,9 +22,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from noxu.explore.masks import Mask, MaskedNames, Path, Shape, end_state, shape_of, state
-from noxu.explore.plans import RunPlan
-from noxu.explore.recording import RecordedChange, RunRecording, Shown, at_step, number_of_steps
+from noxu.exploration.masks import Mask, MaskedNames, Path, Shape, end_state, shape_of, state
+from noxu.exploration.plans import RunPlan
+from noxu.exploration.recording import RecordedChange, RunRecording, Shown, at_step, number_of_steps
 from noxu.values import Object
 
 PANIC: Final = re.compile(r"^(panic: .*|fatal error: .*|thread '.*' panicked at .*)$", re.MULTILINE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from noxu.explore.recording import Life, ObjectPlace, RecordedChange, RunRecording, Shown, StepResult
+from noxu.exploration.recording import Life, ObjectPlace, RecordedChange, RunRecording, Shown, StepResult
 from noxu.values import Object
 
 WIDGETS, CONFIGS, SECRETS, CLAIMS = "widgets.example.com", "configmaps", "secrets", "persistentvolumeclaims"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from noxu.explore.masks import Mask
-from noxu.explore.planning import Considered, consider, plans, transitions
-from noxu.explore.plans import parse
-from noxu.explore.recording import ObjectPlace
-from tests.explore.recordings import CONFIGS, SECRETS, WIDGETS, Script, clean
+from noxu.exploration.masks import Mask
+from noxu.exploration.planning import Considered, consider, plans, transitions
+from noxu.exploration.plans import parse
+from noxu.exploration.recording import ObjectPlace
+from tests.exploration.recordings import CONFIGS, SECRETS, WIDGETS, Script, clean
 
 
 def considered(script: Script, **more: bool) -> Considered:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.explore.taught.kit import Client, Name, owner
+from tests.exploration.taught.kit import Client, Name, owner
 
 WIDGETS = "/apis/example.com/v1/widgets"
 CONFIGS = "/api/v1/configmaps"

@@ -10,8 +10,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from tests.explore.taught.kit import Controller, Name, Refused
-from tests.explore.taught.owned import CONFIGS, WIDGETS, bug, config, configs, is_deleting, of_owner, report
+from tests.exploration.taught.kit import Controller, Name, Refused
+from tests.exploration.taught.owned import CONFIGS, WIDGETS, bug, config, configs, is_deleting, of_owner, report
 
 BUG = bug(sys.argv)
 

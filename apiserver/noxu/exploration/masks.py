@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from noxu.explore.recording import ObjectPlace, RunRecording
+from noxu.exploration.recording import ObjectPlace, RunRecording
 from noxu.values import Object
 
 Path: TypeAlias = tuple[str, ...]

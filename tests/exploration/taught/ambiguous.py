@@ -9,8 +9,8 @@ import http.client
 import sys
 from typing import Any
 
-from tests.explore.taught.kit import Controller, Name, Refused
-from tests.explore.taught.owned import CONFIGS, WIDGETS, bug, config, configs, is_deleting, of_owner, widget_path
+from tests.exploration.taught.kit import Controller, Name, Refused
+from tests.exploration.taught.owned import CONFIGS, WIDGETS, bug, config, configs, is_deleting, of_owner, widget_path
 
 BUG = bug(sys.argv)
 ATTEMPTS = 3

@@ -15,13 +15,13 @@ from typing import Final, NamedTuple, TypeAlias
 
 from noxu.config import StartError
 from noxu.control.faults.shrinking import smallest
-from noxu.explore import judging, masks, planning, runs
-from noxu.explore.judging import CleanRuns, RunFinding
-from noxu.explore.masks import Mask
-from noxu.explore.plans import CLEAN, RunPlan
-from noxu.explore.recording import RunRecording
-from noxu.explore.runs import KnownTimes, RunFailed
-from noxu.explore.settings import Exploration
+from noxu.exploration import judging, masks, planning, runs
+from noxu.exploration.judging import CleanRuns, RunFinding
+from noxu.exploration.masks import Mask
+from noxu.exploration.plans import CLEAN, RunPlan
+from noxu.exploration.recording import RunRecording
+from noxu.exploration.runs import KnownTimes, RunFailed
+from noxu.exploration.settings import Exploration
 from noxu.manifests.documents import LoadError
 
 PATIENCE: Final = 5.0  # so many times as quiet as usual has a run to be that confirms a finding
