@@ -133,7 +133,7 @@ def built(directory: Path) -> Path | None:
     if shutil.which("go") is None:
         return None
     binary = directory / "taught"
-    subprocess.run(["go", "build", "-o", str(binary), "."], cwd=TAUGHT / "go", check=True)  # noqa: S603, S607
+    subprocess.run(["go", "build", "-o", str(binary), "."], cwd=TAUGHT / "go", check=True)
     return binary
 
 
@@ -150,10 +150,13 @@ class Line(NamedTuple):
     @property
     def hits(self) -> int:
         return sum(
-            any(self.is_twin or each.finding.kind in self.kinds for each in outcome.findings)
+            any(self.is_twin or self.shows(each) for each in outcome.findings)
             or (self.is_twin and bool(outcome.unusable))
             for outcome in self.outcomes
         )
+
+    def shows(self, confirmed: Confirmed) -> bool:
+        return any(finding.kind in self.kinds for finding in (confirmed.finding, *confirmed.others))
 
     @property
     def is_right(self) -> bool:

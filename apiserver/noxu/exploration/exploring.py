@@ -111,7 +111,7 @@ def learn(exploration: Exploration) -> Learnt:
         recordings[0], mask, steps=len(exploration.workload), has_nodes=exploration.nodes is not None
     )
     clean = judging.clean_runs(recordings, mask)
-    return Learnt(recordings, mask, clean, known, planning.plans(considered, exploration.classes))
+    return Learnt(recordings, mask, clean, known, planning.plans(considered, exploration.classes_to_run))
 
 
 def _known(recordings: Sequence[RunRecording]) -> KnownTimes:
@@ -137,7 +137,7 @@ def attempt(exploration: Exploration, learnt: Learnt, plan: RunPlan) -> Judged:
 
 
 def _had_effect(plan: RunPlan, recording: RunRecording) -> bool:
-    return bool(recording.fired) or bool(plan.steps) or plan.instances > 1
+    return bool(recording.fired) or plan.instances > 1 or (bool(plan.steps) and judging.is_done(plan, recording))
 
 
 def explore(

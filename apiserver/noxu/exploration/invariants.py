@@ -24,7 +24,8 @@ from noxu.exploration.recording import CONTROLLER, ObjectPlace, RunRecording
 from noxu.values import Object
 
 _PART: Final = re.compile(
-    r"""\bobjects\(\s*(?P<quote>['"])(?P<name>[a-z0-9.-]+)(?P=quote)\s*\)|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'""", re.DOTALL
+    r"""\bobjects\(\s*(?P<quote>['"])(?P<name>[a-z0-9.-]+)(?P=quote)\s*\)|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'""",
+    re.DOTALL,
 )
 """A list of objects, or a text, in which there is none."""
 _BEFORE: Final = "self['"
@@ -129,7 +130,9 @@ def _revisions(recording: RunRecording) -> Iterator[Moment]:
         else:
             objects[change.place] = change.after
         who = "the controller" if change.author.startswith(CONTROLLER) else change.author
-        yield Moment(objects, change.place, f"at revision {change.revision}, when {who} {change.effect}d {change.place}")
+        yield Moment(
+            objects, change.place, f"at revision {change.revision}, when {who} {change.effect}d {change.place}"
+        )
 
 
 def _idle(recording: RunRecording) -> Iterator[Moment]:

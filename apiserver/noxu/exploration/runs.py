@@ -16,12 +16,12 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from noxu.api.errors import ApiError
-from noxu.exploration import steps
+from noxu.exploration import invariants, steps
 from noxu.exploration.moves import Moves
 from noxu.exploration.plans import RunPlan
 from noxu.exploration.recording import CONTROLLER, MAX_OUTPUT, Life, RunRecording, StepResult
@@ -84,6 +84,7 @@ def _run(exploration: Exploration, plan: RunPlan, known: KnownTimes, directory: 
         ExploredServer(None, exploration.manifests, history="all", **options) as server,
         contextlib.ExitStack() as open_,
     ):
+        _check_invariants(server, exploration)
         programs = _programs(server, exploration, plan, directory, known)
         loaded, bounds, results = server.revision, list[int](), list[StepResult]()
 
@@ -107,13 +108,22 @@ def _run(exploration: Exploration, plan: RunPlan, known: KnownTimes, directory: 
             fired = list(faults.fired)
         results.append(_end(server, programs, moves, exploration))
         changes, objects = server.changes(loaded, bounds), server.stored()
-        requests = _requests(server)
+        requests, habits = _requests(server), server.habits()
         lives = _lives(programs, fired)
     output = _tail(programs.log)
     seconds = time.monotonic() - began
-    return RunRecording(
-        changes, objects, requests, lives, results, output, seconds, [*fired, *moves.made], watches=watched
+    recording = RunRecording(
+        changes, objects, requests, lives, results, output, seconds, [*fired, *moves.made], (), habits, watched
     )
+    return replace(recording, broken=invariants.broken(exploration.invariants, recording))
+
+
+def _check_invariants(server: ExploredServer, exploration: Exploration) -> None:
+    """Raises RunFailed if one is about a resource that there is not."""
+    for invariant in exploration.invariants:
+        for name in invariants.compiled(invariant.expression).resources:
+            if problem := server.unknown(name):
+                raise RunFailed(f"invariants: {invariant.expression}: {problem}")
 
 
 def _workload(exploration: Exploration, extra: dict[int, Object]) -> Iterator[steps.WorkloadStep]:
@@ -215,13 +225,22 @@ def _step(
         steps.run(step, server)
     except (ApiError, WaitTimeout, LookupError, ValueError) as error:
         failure = str(error)
-    if moves.views:
-        # it may try in vain what it sees no reason not to try: that is no fault of its own
-        _settle(server, programs, exploration.quiet, max(WITH_VIEW, 2 * programs.known.start))
-        never_idle = ""
-    else:
-        never_idle = _settle(server, programs, exploration.quiet)
+    never_idle = _settle_with_moves(server, programs, exploration.quiet, moves)
     return StepResult(f"step {number}: {step.title}", time.monotonic() - began, failure, never_idle)
+
+
+def _settle_with_moves(server: ExploredServer, programs: _Programs, quiet: float, moves: Moves) -> str:
+    """Wait until the run is idle. With a view of the past, which a move may bring at any moment, only for a while: the controller
+    may try in vain what it sees no reason not to try, and that is no fault of its own."""
+    until = time.monotonic() + programs.known.idle_within
+    a_while = max(WITH_VIEW, 2 * programs.known.start, 3 * quiet)
+    while True:
+        had_views = bool(moves.views)
+        never_idle = _settle(server, programs, quiet, a_while)
+        if moves.views and (had_views or not never_idle):
+            return ""
+        if not moves.views and (not never_idle or time.monotonic() > until):
+            return never_idle
 
 
 def _end(server: ExploredServer, programs: _Programs, moves: Moves, exploration: Exploration) -> StepResult:
@@ -246,11 +265,25 @@ def _settle(server: ExploredServer, programs: _Programs, quiet: float, within: f
         except ApiError as error:
             return error.message
         lacking = _lacking(server, programs)
-        if not lacking:
+        waits = _waits(server, programs.users) + quiet
+        if not lacking and waits <= quiet:
             return ""
+        if not lacking and time.monotonic() + waits < until:
+            time.sleep(waits)  # it has been asked to wait, and is silent until then
+            continue
         if time.monotonic() > until:
             return lacking
         time.sleep(LOOKS_EVERY)
+
+
+def _waits(server: ExploredServer, users: list[str]) -> float:
+    """For how many seconds more an answer has asked a program to wait (Retry-After)."""
+    asked = [
+        request.at + request.retry_after
+        for request in server.requests()
+        if request.retry_after and request.user in users
+    ]
+    return max(max(asked, default=0.0) - time.time(), 0.0)
 
 
 def _lacking(server: ExploredServer, programs: _Programs) -> str:

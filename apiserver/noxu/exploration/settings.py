@@ -29,12 +29,14 @@ import yaml
 from noxu.control.arguments import duration
 from noxu.exploration import invariants, steps
 from noxu.exploration.invariants import Invariant
+from noxu.exploration.plans import CLASSES
 from noxu.exploration.steps import WorkloadStep
 from noxu.features import meant
 from noxu.values import Json, Object
 
 BUDGET: Final = 600.0  # seconds
 QUIET: Final = 0.3  # seconds without a request, after which a controller is idle
+SPEC: Final = "spec"
 START_WITHIN: Final = 30.0  # seconds for the first request of a controller
 
 
@@ -70,6 +72,12 @@ class Exploration:
     mutate: bool = False
     classes: tuple[str, ...] = ()
     clean_runs: int = 2
+
+    @property
+    def classes_to_run(self) -> tuple[str, ...]:
+        """Fields are changed on request only: that takes a run for each of them."""
+        chosen = self.classes or tuple(name for name in CLASSES if name != SPEC)
+        return (*chosen, SPEC) if self.mutate and SPEC not in chosen else chosen
 
     def with_command(self, command: Sequence[str]) -> Exploration:
         """The same for another program; its environment stays."""

@@ -5,7 +5,17 @@ from __future__ import annotations
 import sys
 
 from tests.exploration.taught.kit import Controller, Name, owner
-from tests.exploration.taught.owned import CONFIGS, SECRETS, WIDGETS, bug, config, configs, is_deleting, of_owner, report
+from tests.exploration.taught.owned import (
+    CONFIGS,
+    SECRETS,
+    WIDGETS,
+    bug,
+    config,
+    configs,
+    is_deleting,
+    of_owner,
+    report,
+)
 
 BUG = bug(sys.argv)
 
@@ -27,7 +37,9 @@ class Widgets(Controller):
             return
         if self.secrets.get(*name) is None:
             metadata = {"name": name[1], "ownerReferences": [owner(widget)]}
-            self.client.create(f"/api/v1/namespaces/{name[0]}/secrets", {"metadata": metadata, "stringData": {"k": "v"}})
+            self.client.create(
+                f"/api/v1/namespaces/{name[0]}/secrets", {"metadata": metadata, "stringData": {"k": "v"}}
+            )
         report(self.client, widget, ready=True, size=size)
 
 

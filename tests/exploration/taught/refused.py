@@ -1,12 +1,13 @@
 """A Widget gets a ConfigMap, and a status. Its bugs are about errors of the server:
 
-    gives-up    what was refused is not tried again
-    not-found   any error of a GET means that the object is not there: it is created once more
-    hot-loop    it tries again at once, as long as it is refused
+gives-up    what was refused is not tried again
+not-found   any error of a GET means that the object is not there: it is created once more
+hot-loop    it tries again at once, as long as it is refused
 """
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from typing import Any
 
@@ -33,10 +34,8 @@ class Widgets(Controller):
         if BUG != "not-found":
             return self.configs.get(*name)
         listed = []
-        try:
+        with contextlib.suppress(Refused):
             listed = self.client.ask("GET", configs(name[0]))["items"]
-        except Refused:
-            pass
         return next((item for item in listed if name in of_owner(item)), None)
 
     def create(self, name: Name, value: Any) -> None:
