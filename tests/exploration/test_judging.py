@@ -246,6 +246,7 @@ def test_a_change_that_is_refused_is_no_fault_of_the_controller() -> None:
         ("conflicts", PLAN, ["the controller has a bad habit, a conflict: widgets a, 20 times in 1 s"]),
         ("conflicts", PLAN._replace(instances=2), []),
         ("early_retries", PLAN, []),
+        ("polling", PLAN, []),
     ],
     ids=[
         "a hot loop",
@@ -253,11 +254,12 @@ def test_a_change_that_is_refused_is_no_fault_of_the_controller() -> None:
         "writes that change nothing are harmless",
         "many conflicts",
         "two instances lose conflicts",
-        "it has the habit in clean runs, too",
+        "an event comes before the time that Retry-After has asked for",
+        "it polls as it does in clean runs",
     ],
 )
 def test_manners_are_judged_by_those_of_clean_runs(habit: str, plan: RunPlan, sentences: list[str]) -> None:
-    usual = two_clean_runs()._replace(habits=frozenset({"early_retries"}))
+    usual = two_clean_runs()._replace(habits=frozenset({"polling"}))
     recording = clean().recording(habits=[(habit, 1, "widgets a, 20 times in 1 s")])
     assert [finding.sentence for finding in judge(usual, plan, recording)] == sentences
 

@@ -189,6 +189,10 @@ _JUDGED: Final = ("hot_loops", "fights", "retries_without_backoff", "early_retri
 """Habits that matter. Others, such as a write that changes nothing, cost a little more under a fault, and that is all."""
 
 
+_COINCIDENCE: Final = {"early_retries": 2}
+"""So many may be by chance: an event comes, and the controller tries again because of that."""
+
+
 def _manners(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> Iterator[RunFinding]:
     """Bad habits that only a fault brings out. With a view of the past a controller cannot know better; two instances of one that
     elects no leader are in each other's way, and lose conflicts."""
@@ -196,6 +200,8 @@ def _manners(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> Iterat
         return
     for name, number, note in recording.habits:
         if name not in _JUDGED or name in clean.habits or (name == "conflicts" and plan.instances > 1):
+            continue
+        if number <= _COINCIDENCE.get(name, 0):
             continue
         habit = HABITS[name]
         often = "" if number == 1 else f", {number} times"

@@ -10,18 +10,21 @@ a recording says so. Nothing is left of a run: neither process nor port nor file
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import signal
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from noxu.api.errors import ApiError
-from noxu.exploration import invariants, steps
+from noxu.exploration import invariants, processes, steps
 from noxu.exploration.moves import Moves
 from noxu.exploration.plans import RunPlan
 from noxu.exploration.recording import CONTROLLER, MAX_OUTPUT, Life, RunRecording, StepResult
@@ -37,6 +40,9 @@ IDLE_WITHIN: Final = 10.0  # seconds for a run to become idle after a step, at l
 WITH_VIEW: Final = 1.5  # seconds for a run to become idle whose controller sees the past
 SLOWER: Final = 5.0  # so many times as long as in the clean runs may it take
 MAX_LOG: Final = 8 * 1024 * 1024  # bytes of output, from which on the older ones are dropped
+LOOKS_AT_LOG_EVERY: Final = 0.1  # seconds
+OUTPUT: Final = "output"  # the file of what programs say
+GRACE: Final = 1.0  # seconds between SIGTERM and SIGKILL at the end of a run, which is recorded by then
 KILLED: Final = 128 + signal.SIGKILL
 
 
@@ -56,6 +62,25 @@ class RunFailed(Exception):
     """A run cannot begin or go on. The message says why."""
 
 
+class RunInterrupted(Exception):
+    """The exploration was ended while a run went on: `interrupt`."""
+
+
+_servers: Final[set[ExploredServer]] = set()  # of the runs that go on in this process
+_interrupted: Final = threading.Event()
+
+
+def interrupt() -> None:
+    """End all runs of this process, in the midst of what they do, and begin no further one until `allow`. It does not wait."""
+    _interrupted.set()
+    for server in list(_servers):
+        server.interrupt()
+
+
+def allow() -> None:
+    _interrupted.clear()
+
+
 @dataclass(slots=True)
 class _Programs:
     """The programs of a run, and their kubeconfigs' users."""
@@ -72,18 +97,27 @@ def run(exploration: Exploration, plan: RunPlan, known: KnownTimes = KnownTimes(
     """Raises RunFailed, StartError, LoadError, NotRunnable."""
     directory = Path(tempfile.mkdtemp(prefix="noxu-explore-"))
     try:
-        return _run(exploration, plan, known, directory)
+        with _bounded(directory / OUTPUT):
+            return _run(exploration, plan, known, directory)
+    except Exception:
+        if _interrupted.is_set():
+            raise RunInterrupted from None
+        raise
     finally:
+        processes.kill_those_of(directory)  # such as one that has left its group
         shutil.rmtree(directory, ignore_errors=True)
 
 
 def _run(exploration: Exploration, plan: RunPlan, known: KnownTimes, directory: Path) -> RunRecording:
     began = time.monotonic()
-    options: dict[str, Any] = {} if exploration.nodes is None else {"nodes": exploration.nodes}
+    options: dict[str, Any] = (
+        {} if exploration.nodes is None else {"nodes": exploration.nodes, "exec": exploration.answers}
+    )
     with (
-        ExploredServer(None, exploration.manifests, history="all", **options) as server,
+        ExploredServer(None, exploration.manifests, history="all", tls=True, **options) as server,
         contextlib.ExitStack() as open_,
     ):
+        open_.enter_context(_interruptible(server))
         _check_invariants(server, exploration)
         programs = _programs(server, exploration, plan, directory, known)
         loaded, bounds, results = server.revision, list[int](), list[StepResult]()
@@ -126,6 +160,37 @@ def _check_invariants(server: ExploredServer, exploration: Exploration) -> None:
                 raise RunFailed(f"invariants: {invariant.expression}: {problem}")
 
 
+@contextlib.contextmanager
+def _interruptible(server: ExploredServer) -> Iterator[None]:
+    _servers.add(server)
+    try:
+        if _interrupted.is_set():
+            raise RunInterrupted
+        yield
+    finally:
+        _servers.discard(server)
+
+
+@contextlib.contextmanager
+def _bounded(log: Path) -> Iterator[None]:
+    """Programs that write without end do not fill the disk: what there is of their output is dropped, which is appended."""
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.wait(LOOKS_AT_LOG_EVERY):
+            with contextlib.suppress(OSError):
+                if log.stat().st_size > MAX_LOG:
+                    os.truncate(log, 0)
+
+    thread = threading.Thread(target=look, name="noxu-explore-log", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
 def _workload(exploration: Exploration, extra: dict[int, Object]) -> Iterator[steps.WorkloadStep]:
     for number, step in enumerate(exploration.workload, 1):
         yield step
@@ -140,7 +205,7 @@ def _programs(
     server: ExploredServer, exploration: Exploration, plan: RunPlan, directory: Path, known: KnownTimes
 ) -> _Programs:
     """The programs, which do not run yet. Raises RunFailed."""
-    programs = _Programs([], [], directory / "output", known=known)
+    programs = _Programs([], [], directory / OUTPUT, known=known)
     home = directory / "home"
     home.mkdir()
     wanted = [each for each in exploration.controllers for _ in range(plan.instances)]
@@ -155,6 +220,8 @@ def _programs(
             inherit=False,
             directory=controller.directory,
         )
+        program.grace = GRACE
+        program.after_life = partial(server.release_locks, name)
         programs.started.append(program)
         programs.users.append(name)
     return programs
@@ -181,7 +248,6 @@ def _start(server: ExploredServer, programs: _Programs, exploration: Exploration
         asked = {request.user for request in server.requests()}
         if asked.issuperset(programs.users):
             break
-        _bound_log(programs.log)
         if all(program.statuses for program in programs.started):
             statuses = ", ".join(str(program.statuses[0]) for program in programs.started)
             raise RunFailed(
@@ -259,7 +325,6 @@ def _settle(server: ExploredServer, programs: _Programs, quiet: float, within: f
     until = time.monotonic() + (within or programs.known.idle_within)
     while True:
         left = max(until - time.monotonic(), quiet)
-        _bound_log(programs.log)
         try:
             server.idle(quiet, left)
         except ApiError as error:
@@ -324,14 +389,6 @@ def _lives(programs: _Programs, fired: list[Object]) -> list[Life]:
             lives.append(Life(n, status, planned))
         lives.append(Life(n, None, planned=False))
     return lives
-
-
-def _bound_log(path: Path) -> None:
-    """A program that writes without end does not fill the disk: its output is appended, so what there is can be dropped."""
-    with contextlib.suppress(OSError):
-        if path.stat().st_size > MAX_LOG:
-            with path.open("r+b") as file:
-                file.truncate(0)
 
 
 def _tail(path: Path) -> str:

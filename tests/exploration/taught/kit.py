@@ -5,12 +5,15 @@ A controller of this kit is as simple as one can be: a queue of names, one threa
 
 from __future__ import annotations
 
+import base64
 import http.client
 import json
 import os
 import queue
 import signal
+import ssl
 import sys
+import tempfile
 import threading
 import time
 import urllib.error
@@ -48,22 +51,29 @@ class Backoff:
         self.failures.pop(what, None)
 
 
+def _decoded(text: str) -> str:
+    return base64.b64decode(text).decode()
+
+
 class Client:
     def __init__(self) -> None:
         config = yaml.safe_load(Path(os.environ["KUBECONFIG"]).read_text())
-        self.server = config["clusters"][0]["cluster"]["server"]
-        self.token = config["users"][0]["user"].get("token", "")
+        cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+        self.server = cluster["server"]
+        self.tls = ssl.create_default_context(cadata=_decoded(cluster["certificate-authority-data"]))
+        with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
+            file.write(_decoded(user["client-certificate-data"]) + _decoded(user["client-key-data"]))
+            file.flush()
+            self.tls.load_cert_chain(file.name)
 
     def _open(
         self, method: str, path: str, body: Any = None, kind: str = "application/json", timeout: float = 30
     ) -> Any:
         headers = {"Content-Type": kind, "User-Agent": "taught/1"}
-        if self.token:
-            headers["Authorization"] = f"Bearer {self.token}"
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.server + path, data, headers, method=method)
         try:
-            return urllib.request.urlopen(request, timeout=timeout)
+            return urllib.request.urlopen(request, timeout=timeout, context=self.tls)
         except urllib.error.HTTPError as error:
             text = error.read()
             status = json.loads(text) if text[:1] == b"{" else {"message": text.decode()}
