@@ -286,3 +286,37 @@ def test_what_a_deletion_leaves_behind_is_found(finalizers: list[str], owner: st
     usual = [deleted(all_of_it=True).recording()]
     found = judge(clean_runs(usual, learn(usual)), PLAN, deleted(all_of_it=False).recording())
     assert [finding.sentence for finding in found] == sentences
+
+
+FAILING = RunPlan("workload", "", steps=({"after": 1, "steps": [{"pod": {"name": "a-*", "fail": "crash-loop"}}]},))
+DEPLOYMENTS = "deployments.apps"
+
+
+def with_a_pod(restarts: int, *, replicas: int = 1, phase: str = "Ready") -> Script:
+    script = clean()
+    script.write("controller", "create", DEPLOYMENTS, "a", spec={"replicas": replicas}, status={"restarted": restarts})
+    script.write("replicaset-controller", "create", "pods", "a-1", status={"restartCount": restarts})
+    script.write("controller", "patch", WIDGETS, "a", subresource="status", status={"phase": phase})
+    return script
+
+
+@rows(
+    "script, plan, found",
+    [
+        (with_a_pod(3), FAILING, []),
+        (with_a_pod(3), PLAN, ["deployments.apps default/a", "pods default/a-1"]),
+        (with_a_pod(3, replicas=2), FAILING, ["deployments.apps default/a"]),
+        (with_a_pod(3, phase="Failed"), FAILING, ["widgets.example.com default/a"]),
+    ],
+    ids=[
+        "pods that were made to fail have restarted",
+        "otherwise that is a difference",
+        "the spec of the Deployment is compared",
+        "so is what the controller says of it",
+    ],
+)
+def test_what_failing_pods_remember_is_not_held_against_the_controller(
+    script: Script, plan: RunPlan, found: list[str]
+) -> None:
+    usual = [with_a_pod(0).recording()]
+    assert [each.subject for each in judge(clean_runs(usual, learn(usual)), plan, script.recording())] == found

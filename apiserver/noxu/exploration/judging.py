@@ -26,7 +26,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from noxu.control.manners.habits import HABITS
 from noxu.exploration.masks import Mask, MaskedNames, Path, Shape, end_state, shape_of, state
-from noxu.exploration.plans import RunPlan
+from noxu.exploration.plans import WORKLOADS, RunPlan
 from noxu.exploration.recording import WORKLOAD, RecordedChange, RunRecording, Shown, at_step, number_of_steps
 from noxu.values import Object
 
@@ -340,15 +340,17 @@ def _end(clean: CleanRuns, plan: RunPlan, recording: RunRecording, named: set[st
     last = len(clean.ends) - 1
     steps = [] if plan.moves or plan.steps else range(last)
     for step in steps:
-        found = list(_differences(clean.ends[step], at_step(recording, step), clean.mask, named, f"after step {step}"))
+        found = list(
+            _differences(clean.ends[step], plan, at_step(recording, step), clean.mask, named, f"after step {step}")
+        )
         if found:
             yield from found
             return
-    yield from _differences(clean.ends[last], recording, clean.mask, named, "at the end")
+    yield from _differences(clean.ends[last], plan, recording, clean.mask, named, "at the end")
 
 
 def _differences(
-    expected: EndState, recording: RunRecording, mask: Mask, named: set[str], when: str
+    expected: EndState, plan: RunPlan, recording: RunRecording, mask: Mask, named: set[str], when: str
 ) -> Iterator[RunFinding]:
     after = end_state(recording, mask)
     for shape in sorted(expected.keys() - after.keys()):
@@ -358,17 +360,27 @@ def _differences(
         if str(shape) not in named:
             yield RunFinding("left behind", str(shape), f"{shape} is left {when}{_last_write(shape, recording)}")
     for shape in sorted(after.keys() & expected.keys()):
-        if str(shape) in named or shape.resource in _FOLLOWING:
-            continue
+        if (
+            str(shape) in named
+            or shape.resource in _FOLLOWING
+            or (plan.klass == "workload" and shape.resource == "pods")
+        ):
+            continue  # pods remember that the plan has made them fail, and those that have failed stay
         one, two = expected[shape], after[shape]
         if len(one) != len(two):
             word = "left behind" if len(two) > len(one) else "missing"
             yield RunFinding(word, str(shape), f"there are {len(two)} of {shape} {when} instead of {len(one)}")
             continue
+        if plan.klass == "workload" and shape.resource in WORKLOADS:
+            one, two = _without_status(one), _without_status(two)  # it counts the pods that have failed
         lines = [line for before, now in zip(one, two, strict=True) for line in _fields(before, now)]
         if lines:
             sentence = f"{shape} differs {when}: {lines[0]}{_last_write(shape, recording)}"
             yield RunFinding("differs", str(shape), sentence, (), tuple(lines[1:MAX_FIELDS]))
+
+
+def _without_status(states: Sequence[Mapping[Path, tuple[Any, ...]]]) -> list[dict[Path, tuple[Any, ...]]]:
+    return [{path: held for path, held in each.items() if path[0] != "status"} for each in states]
 
 
 def _fields(expected: Mapping[Path, tuple[Any, ...]], found: Mapping[Path, tuple[Any, ...]]) -> Iterator[str]:

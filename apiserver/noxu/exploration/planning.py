@@ -24,14 +24,13 @@ from typing import Any, Final, NamedTuple
 
 from noxu.exploration import mutations
 from noxu.exploration.masks import Mask, MaskedNames
-from noxu.exploration.plans import RunPlan
+from noxu.exploration.plans import WORKLOADS, RunPlan
 from noxu.exploration.recording import CONTROLLER, WORKLOAD, ObjectPlace, RecordedChange, RunRecording
 from noxu.values import Object
 
 USER: Final = f"{CONTROLLER}*"
 VERBS: Final[Mapping[str, str]] = {"apply": "patch"}
 """The verb of the API for that of a recorded write."""
-_WORKLOADS: Final = ("statefulsets.apps", "deployments.apps", "daemonsets.apps", "jobs.batch")
 _MAX_DRIFTS: Final = 3  # fields of a kind of object
 
 
@@ -528,7 +527,7 @@ def _workload(considered: Considered) -> Iterator[RunPlan]:
     if not considered.has_nodes:
         return
     for change in considered.recording.changes:
-        if change.effect != "create" or change.place.resource not in _WORKLOADS:
+        if change.effect != "create" or change.place.resource not in WORKLOADS:
             continue
         pods = f"{change.place.name}-*"
         for failure in ("crash-loop", "never-ready"):
