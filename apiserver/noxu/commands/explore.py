@@ -30,7 +30,7 @@ from noxu.exploration.runs import RunFailed, RunInterrupted
 from noxu.exploration.settings import Exploration, SettingsError
 from noxu.manifests.documents import LoadError
 from noxu.process.signals import STOPPING
-from noxu.process.supervision import BY_SIGNAL, NotRunnable, check_command
+from noxu.process.supervision import BY_SIGNAL, NotRunnable
 from noxu.testing.sources import documents
 
 NOTHING_FOUND: Final = 0
@@ -41,9 +41,7 @@ JOBS: Final = 2
 
 def run(options: argparse.Namespace) -> int:
     try:
-        exploration = _exploration(options)
-        for controller in exploration.controllers:
-            check_command(controller.command[0])
+        exploration = runs.check(_exploration(options))
         plan = None if options.plan is None else plans.read(options.plan)
         return _until_signal(lambda: _explore(options, exploration, plan))
     except NotRunnable as error:
@@ -143,6 +141,10 @@ def _explore(options: argparse.Namespace, exploration: Exploration, plan: RunPla
     outcome.learnt = learnt = exploring.learn(exploration)
     for line in report.mask_lines(outcome):
         note(line)
+    if learnt.ports:
+        listed = ", ".join(map(str, learnt.ports))
+        note(f"the controller listens on port {listed}: one run at a time, and never two instances")
+        exploration = replace(exploration, jobs=1)
     chosen = [plan] * options.repeat if plan is not None else list(learnt.plans)
     if options.dry_run:
         for each in chosen:

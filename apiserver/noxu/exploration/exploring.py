@@ -36,6 +36,8 @@ class Learnt(NamedTuple):
     clean: CleanRuns
     known: KnownTimes
     plans: Sequence[RunPlan]
+    ports: Sequence[int] = ()
+    """At which the controller listens: only one of it runs at a time."""
 
 
 class Judged(NamedTuple):
@@ -123,7 +125,10 @@ def learn(exploration: Exploration) -> Learnt:
         recordings[0], mask, steps=len(exploration.workload), has_nodes=exploration.nodes is not None
     )
     clean = judging.clean_runs(recordings, mask)
-    return Learnt(recordings, mask, clean, known, planning.plans(considered, exploration.classes_to_run))
+    webhooks = () if exploration.webhooks is None else (exploration.webhooks.port,)
+    ports = sorted({port for recording in recordings for port in recording.ports}.union(webhooks))
+    planned = planning.plans(considered, exploration.classes_to_run)
+    return Learnt(recordings, mask, clean, known, [plan for plan in planned if plan.instances == 1 or not ports], ports)
 
 
 def _known(recordings: Sequence[RunRecording]) -> KnownTimes:
@@ -163,7 +168,7 @@ def explore(
     """Run plans, `exploration.jobs` at a time, until a moment of the monotonic clock, or until `runs.interrupt`."""
     known: set[tuple[str, str, str]] = set()
     waiting, running = list(plans), set[Future[Judged | Confirmed]]()
-    jobs = max(exploration.jobs, 1)
+    jobs = 1 if learnt.ports else max(exploration.jobs, 1)
     with ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="noxu-explore") as pool:
         try:
             while True:

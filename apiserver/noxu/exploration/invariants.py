@@ -70,7 +70,7 @@ def compiled(expression: str) -> CompiledInvariant:
         raise ValueError(str(error).replace(text, expression)) from None
 
 
-class Moment(NamedTuple):
+class RunMoment(NamedTuple):
     """`at` says where, for a sentence."""
 
     objects: Mapping[ObjectPlace, Object]
@@ -93,7 +93,7 @@ def broken(invariants: Sequence[Invariant], recording: RunRecording) -> list[Bro
     return found
 
 
-def _failures(invariant: CompiledInvariant, moments: Iterator[Moment]) -> Iterator[str]:
+def _failures(invariant: CompiledInvariant, moments: Iterator[RunMoment]) -> Iterator[str]:
     for moment in moments:
         if moment.changed is not None and not any(_is_of(moment.changed, name) for name in invariant.resources):
             continue
@@ -121,21 +121,21 @@ def _before(recording: RunRecording) -> dict[ObjectPlace, Object]:
     return unchanged | {place: value for place, value in first.items() if value is not None}
 
 
-def _revisions(recording: RunRecording) -> Iterator[Moment]:
+def _revisions(recording: RunRecording) -> Iterator[RunMoment]:
     objects = _before(recording)
-    yield Moment(objects, None, "at the start")
+    yield RunMoment(objects, None, "at the start")
     for change in recording.changes:
         if change.after is None:
             objects.pop(change.place, None)
         else:
             objects[change.place] = change.after
         who = "the controller" if change.author.startswith(CONTROLLER) else change.author
-        yield Moment(
+        yield RunMoment(
             objects, change.place, f"at revision {change.revision}, when {who} {change.effect}d {change.place}"
         )
 
 
-def _idle(recording: RunRecording) -> Iterator[Moment]:
+def _idle(recording: RunRecording) -> Iterator[RunMoment]:
     """After each step in which the run has become idle."""
     last = len(recording.steps) - 1
     objects, changes = _before(recording), iter(recording.changes)
@@ -148,4 +148,4 @@ def _idle(recording: RunRecording) -> Iterator[Moment]:
                 objects[waiting.place] = waiting.after
             waiting = next(changes, None)
         if not step.never_idle:
-            yield Moment(objects, None, "at the end" if number == last else f"after {step.title}")
+            yield RunMoment(objects, None, "at the end" if number == last else f"after {step.title}")

@@ -27,7 +27,7 @@ ABSENT: Final = None
 """In a merge patch: the field goes away."""
 
 
-class FieldChange(NamedTuple):
+class TriedChange(NamedTuple):
     """`path` below the object. `value` and `back` are merge patches of the whole object: the change, and what takes it back."""
 
     path: tuple[str, ...]
@@ -48,12 +48,12 @@ def schemas(recording: RunRecording) -> dict[str, Object]:
     return found
 
 
-def of_object(schema: Object, value: Object) -> Iterator[FieldChange]:
+def of_object(schema: Object, value: Object) -> Iterator[TriedChange]:
     """The changes of the spec of an object."""
     spec = (schema.get("properties") or {}).get("spec")
     if isinstance(spec, dict) and isinstance(value.get("spec"), dict):
         for path, new, old in _of_fields(spec, value["spec"], ("spec",)):
-            yield FieldChange(path, _words(path, new, old), _nested(path, new), _back(value, path))
+            yield TriedChange(path, _words(path, new, old), _nested(path, new), _back(value, path))
 
 
 _Change = tuple[tuple[str, ...], Any, Any]

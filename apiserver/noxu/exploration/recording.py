@@ -112,6 +112,8 @@ class RunRecording:
     habits: Sequence[tuple[str, int, str]] = ()
     watches: tuple[int, ...] = ()
     """How many watches each program had begun when it was idle after its start."""
+    ports: tuple[int, ...] = ()
+    """At which the programs listen, if they have chosen them: two runs at once would be in each other's way."""
 
     @property
     def failures(self) -> list[StepResult]:
@@ -178,6 +180,7 @@ def _recording(value: Object) -> RunRecording:
         [tuple(item) for item in value["broken"]],
         [tuple(item) for item in value["habits"]],
         tuple(value["watches"]),
+        tuple(value["ports"]),
     )
 
 

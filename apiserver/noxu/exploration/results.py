@@ -24,7 +24,7 @@ from noxu.exploration.exploring import Confirmed, Explored, UnusableController
 from noxu.exploration.python_programs import PythonController
 from noxu.exploration.runs import RunFailed
 from noxu.exploration.settings import ControllerCommand, Exploration, SettingsError
-from noxu.process.supervision import NotRunnable, check_command
+from noxu.process.supervision import NotRunnable
 from noxu.testing.errors import hidden
 from noxu.testing.sources import Source, names, several
 from noxu.values import Object
@@ -129,9 +129,7 @@ def explore(
         raise SettingsError("there is no workload: workload=[{'apply': 'sample.yaml'}]")
     chosen = None if plan is None else _plan(plan, place)
     try:
-        for each in exploration.controllers:
-            check_command(each.command[0])
-        return _explored(exploration, chosen)
+        return _explored(runs.check(exploration), chosen)
     except NotRunnable as error:
         raise SettingsError(f"controller: {error}") from None
     except RunFailed as error:

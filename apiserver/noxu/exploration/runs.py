@@ -17,21 +17,24 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
 
 from noxu.api.errors import ApiError
-from noxu.exploration import invariants, processes, steps
+from noxu.exploration import invariants, pod_mounts, processes, steps, webhook_servers
 from noxu.exploration.moves import Moves
 from noxu.exploration.plans import RunPlan
 from noxu.exploration.recording import CONTROLLER, MAX_OUTPUT, Life, RunRecording, StepResult
 from noxu.exploration.server import ExploredServer
-from noxu.exploration.settings import ControllerCommand, Exploration
+from noxu.exploration.settings import ControllerCommand, Exploration, SettingsError
+from noxu.process.supervision import check_command
 from noxu.testing.errors import WaitTimeout
 from noxu.testing.programs import TestedProgram
+from noxu.testing.users import TestUser
 from noxu.values import Object
 
 FIRST_QUIET: Final = 1.0  # seconds without a request, after which a program has started that is not known yet
@@ -91,6 +94,21 @@ class _Programs:
     kills: int = 0
     """How often a plan has killed one."""
     known: KnownTimes = field(default_factory=KnownTimes)
+    webhooks: int = 0
+    """The port of their webhooks; 0: they have none."""
+    serving: set[tuple[int, int]] = field(default_factory=set)
+    """The lives of programs, by their numbers, that have answered there."""
+
+
+def check(exploration: Exploration) -> Exploration:
+    """The exploration, ready to run: its programs exist, and find what they need. Raises NotRunnable, SettingsError, LoadError."""
+    for controller in exploration.controllers:
+        check_command(controller.command[0])
+    if any(controller.in_cluster for controller in exploration.controllers) and (failure := pod_mounts.failure()):
+        raise SettingsError(
+            f"controller.inCluster: {failure}; run as root, allow namespaces of users, or let the controller read $KUBECONFIG"
+        )
+    return webhook_servers.prepared(exploration)
 
 
 def run(exploration: Exploration, plan: RunPlan, known: KnownTimes = KnownTimes()) -> RunRecording:  # noqa: B008 - immutable
@@ -113,8 +131,11 @@ def _run(exploration: Exploration, plan: RunPlan, known: KnownTimes, directory: 
     options: dict[str, Any] = (
         {} if exploration.nodes is None else {"nodes": exploration.nodes, "exec": exploration.answers}
     )
+    if exploration.webhooks is not None:
+        options["services"] = exploration.webhooks.services
+        options["address"] = f"{webhook_servers.HOST}:{exploration.webhooks.port}"
     with (
-        ExploredServer(None, exploration.manifests, history="all", tls=True, **options) as server,
+        ExploredServer(manifests=exploration.manifests, history="all", tls=True, **options) as server,
         contextlib.ExitStack() as open_,
     ):
         open_.enter_context(_interruptible(server))
@@ -140,6 +161,7 @@ def _run(exploration: Exploration, plan: RunPlan, known: KnownTimes, directory: 
                 if results[-1].failure and plan.is_clean:
                     break
             fired = list(faults.fired)
+        ports = processes.fixed_ports(processes.of_directory(directory))
         results.append(_end(server, programs, moves, exploration))
         changes, objects = server.changes(loaded, bounds), server.stored()
         requests, habits = _requests(server), server.habits()
@@ -147,7 +169,17 @@ def _run(exploration: Exploration, plan: RunPlan, known: KnownTimes, directory: 
     output = _tail(programs.log)
     seconds = time.monotonic() - began
     recording = RunRecording(
-        changes, objects, requests, lives, results, output, seconds, [*fired, *moves.made], (), habits, watched
+        changes,
+        objects,
+        requests,
+        lives,
+        results,
+        output,
+        seconds,
+        [*fired, *moves.made],
+        habits=habits,
+        watches=watched,
+        ports=tuple(ports),
     )
     return replace(recording, broken=invariants.broken(exploration.invariants, recording))
 
@@ -208,15 +240,24 @@ def _programs(
     programs = _Programs([], [], directory / OUTPUT, known=known)
     home = directory / "home"
     home.mkdir()
+    if exploration.webhooks is not None:
+        programs.webhooks = exploration.webhooks.port
+        certificates = exploration.webhooks.directory or f"$TMPDIR/{'/'.join(webhook_servers.SERVING)}"
+        variables = {"HOME": str(home), "TMPDIR": str(home)}
+        webhook_servers.write_certificate(exploration.webhooks, Path(_replaced(certificates, variables)))
     wanted = [each for each in exploration.controllers for _ in range(plan.instances)]
     for number, controller in enumerate(wanted, 1):
         name = CONTROLLER if number == 1 else f"{CONTROLLER}-{number}"
         user = server.user(name, ["system:masters"])
+        environment = _environment(controller, str(user.kubeconfig), home, server.url)
+        words: Sequence[str] = controller.command
+        if controller.in_cluster:
+            words = _in_cluster(server, user, directory / f"pod-{number}", words, environment)
         program = server.program(
-            controller.command,
+            words,
             restart=True,
             log=programs.log,
-            environment=_environment(controller, str(user.kubeconfig), home, server.url),
+            environment=environment,
             inherit=False,
             directory=controller.directory,
         )
@@ -225,6 +266,19 @@ def _programs(
         programs.started.append(program)
         programs.users.append(name)
     return programs
+
+
+def _in_cluster(
+    server: ExploredServer, user: TestUser, directory: Path, command: Sequence[str], environment: dict[str, str]
+) -> list[str]:
+    """The command, which finds the server as in a pod; `environment` becomes that of a pod."""
+    assert user.certificate_authority is not None  # over TLS
+    authority = user.certificate_authority.read_bytes()
+    pod_mounts.write_files(directory, server.token(user.name), authority, "default")
+    address = urlsplit(server.url)
+    del environment["KUBECONFIG"]  # which would come first
+    environment |= {"KUBERNETES_SERVICE_HOST": str(address.hostname), "KUBERNETES_SERVICE_PORT": str(address.port)}
+    return pod_mounts.words(directory, command)
 
 
 def _environment(controller: ControllerCommand, kubeconfig: str, home: Path, url: str) -> dict[str, str]:
@@ -356,6 +410,10 @@ def _lacking(server: ExploredServer, programs: _Programs) -> str:
     for n, program in enumerate(programs.started):
         if not program.pid:
             return "the controller has ended, and is not started again yet"
+        if programs.webhooks and (n, program.lives) not in programs.serving:
+            if not webhook_servers.is_listening(programs.webhooks):
+                return f"the controller does not listen on port {programs.webhooks} for its webhooks"
+            programs.serving.add((n, program.lives))
         if program.lives > 1 and n < len(programs.known.watches):
             [begun] = watches(server, [programs.users[n]], program.began)
             if begun < programs.known.watches[n]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from noxu.api.errors import ApiError
+from noxu.config import ServiceName
 from noxu.control.fault_triggers import WRITER
 from noxu.control.manners_calls import report_of
 from noxu.control.recorded_writes import RecordedWrite
@@ -16,6 +17,7 @@ from noxu.exploration import elections
 from noxu.exploration.moves import Moves
 from noxu.exploration.recording import CONTROLLER, FAULT, WORKLOAD, ObjectPlace, RecordedChange, Shown
 from noxu.registry import kind_names
+from noxu.registry.access import User
 from noxu.registry.authors import UNKNOWN
 from noxu.testing.handle import Noxu
 from noxu.values import Object
@@ -38,6 +40,19 @@ class ExploredServer(Noxu):
         """End the server from another thread: what waits for it in its own raises an exception."""
         with contextlib.suppress(RuntimeError):  # it has ended meanwhile
             self._runner.stop()
+
+    def __init__(self, *, services: Sequence[ServiceName] = (), address: str = "", **arguments: Any) -> None:
+        """`arguments` are those of `Noxu`. Webhooks of `services` are at the address, HOST:PORT."""
+        self._webhook_services = tuple((service, address) for service in services)
+        super().__init__(**arguments)
+
+    def token(self, name: str) -> str:
+        """A new token of an administrator."""
+
+        async def issue() -> str:
+            return self._server.plane.static_tokens.issue(User(name, "", ("system:masters",)))
+
+        return self._call(issue())
 
     def unknown(self, name: str) -> str:
         """Why there is no resource of a name; "" if there is one."""

@@ -8,6 +8,7 @@
       environment: {KUBE_CONFIG: $KUBECONFIG}
       directory: .
       inCluster: true                       # it reads the well-known files of a pod
+    webhooks: true                          # it serves them: {port: 9443, certDir: $TMPDIR/k8s-webhook-server/serving-certs}
     workload: [{apply: sample.yaml}, …]     # see steps.py
     invariants:                             # CEL over objects('plural'), when a run is idle or at every revision
       - {always: "…", message: "…"}
@@ -27,6 +28,7 @@ from typing import Any, Final, NamedTuple
 
 import yaml
 
+from noxu.config import ServiceName
 from noxu.control.arguments import duration
 from noxu.exploration import invariants, steps
 from noxu.exploration.invariants import Invariant
@@ -57,10 +59,16 @@ class ControllerCommand:
 
 
 class WebhookServer(NamedTuple):
-    """The controller's own one. `directory`: where it looks for tls.crt and tls.key; "": in $TMPDIR, as controller-runtime does."""
+    """The controller's own one. `directory`: where it looks for tls.crt and tls.key; "": in $TMPDIR, as controller-runtime does.
+
+    `services` are those that the manifests name; the certificate and its key are for them.
+    """
 
     port: int = 9443
     directory: str = ""
+    services: tuple[ServiceName, ...] = ()
+    certificate: bytes = b""
+    key: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,12 +237,15 @@ def _webhooks(value: Json, _directory: Path) -> WebhookServer | None:
     if isinstance(value, bool):
         return WebhookServer() if value else None
     if not isinstance(value, dict):
-        raise ValueError("it is true, or {port: 9443, certDir: /tmp/k8s-webhook-server/serving-certs}")
+        raise ValueError("it is true, or {port: 9443, certDir: $HOME/certificates}")
     _check_names(value, ("port", "certDir"), "webhooks.")
     port = value.get("port", WebhookServer().port)
     if not isinstance(port, int) or isinstance(port, bool) or not 0 < port < 1 << 16:
         raise ValueError(f"port: {port!r} is no number of a port")
-    return WebhookServer(port, str(value.get("certDir", "")))
+    directory = str(value.get("certDir", ""))
+    if directory and not directory.startswith(("$TMPDIR", "$HOME")):
+        raise ValueError("certDir: it begins with $TMPDIR or $HOME, those of the run: nothing else is written")
+    return WebhookServer(port, directory)
 
 
 def _boolean(value: Json, _directory: Path) -> bool:
