@@ -127,7 +127,7 @@ def learn(exploration: Exploration) -> Learnt:
     clean = judging.clean_runs(recordings, mask)
     webhooks = () if exploration.webhooks is None else (exploration.webhooks.port,)
     ports = sorted({port for recording in recordings for port in recording.ports}.union(webhooks))
-    planned = planning.plans(considered, exploration.classes)
+    planned = planning.plans(considered, exploration.classes_to_run)
     return Learnt(recordings, mask, clean, known, [plan for plan in planned if plan.instances == 1 or not ports], ports)
 
 
@@ -154,7 +154,7 @@ def attempt(exploration: Exploration, learnt: Learnt, plan: RunPlan) -> Judged:
 
 
 def _had_effect(plan: RunPlan, recording: RunRecording) -> bool:
-    return bool(recording.fired) or bool(plan.steps) or plan.instances > 1
+    return bool(recording.fired) or plan.instances > 1 or (bool(plan.steps) and judging.is_done(plan, recording))
 
 
 def explore(

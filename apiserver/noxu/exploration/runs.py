@@ -18,14 +18,14 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from noxu.api.errors import ApiError
-from noxu.exploration import pod_mounts, processes, steps, webhook_servers
+from noxu.exploration import invariants, pod_mounts, processes, steps, webhook_servers
 from noxu.exploration.moves import Moves
 from noxu.exploration.plans import RunPlan
 from noxu.exploration.recording import CONTROLLER, MAX_OUTPUT, Life, RunRecording, StepResult
@@ -139,6 +139,7 @@ def _run(exploration: Exploration, plan: RunPlan, known: KnownTimes, directory: 
         contextlib.ExitStack() as open_,
     ):
         open_.enter_context(_interruptible(server))
+        _check_invariants(server, exploration)
         programs = _programs(server, exploration, plan, directory, known)
         loaded, bounds, results = server.revision, list[int](), list[StepResult]()
 
@@ -163,11 +164,11 @@ def _run(exploration: Exploration, plan: RunPlan, known: KnownTimes, directory: 
         ports = processes.fixed_ports(processes.of_directory(directory))
         results.append(_end(server, programs, moves, exploration))
         changes, objects = server.changes(loaded, bounds), server.stored()
-        requests = _requests(server)
+        requests, habits = _requests(server), server.habits()
         lives = _lives(programs, fired)
     output = _tail(programs.log)
     seconds = time.monotonic() - began
-    return RunRecording(
+    recording = RunRecording(
         changes,
         objects,
         requests,
@@ -176,9 +177,19 @@ def _run(exploration: Exploration, plan: RunPlan, known: KnownTimes, directory: 
         output,
         seconds,
         [*fired, *moves.made],
+        habits=habits,
         watches=watched,
         ports=tuple(ports),
     )
+    return replace(recording, broken=invariants.broken(exploration.invariants, recording))
+
+
+def _check_invariants(server: ExploredServer, exploration: Exploration) -> None:
+    """Raises RunFailed if one is about a resource that there is not."""
+    for invariant in exploration.invariants:
+        for name in invariants.compiled(invariant.expression).resources:
+            if problem := server.unknown(name):
+                raise RunFailed(f"invariants: {invariant.expression}: {problem}")
 
 
 @contextlib.contextmanager
@@ -334,13 +345,22 @@ def _step(
         steps.run(step, server)
     except (ApiError, WaitTimeout, LookupError, ValueError) as error:
         failure = str(error)
-    if moves.views:
-        # it may try in vain what it sees no reason not to try: that is no fault of its own
-        _settle(server, programs, exploration.quiet, max(WITH_VIEW, 2 * programs.known.start))
-        never_idle = ""
-    else:
-        never_idle = _settle(server, programs, exploration.quiet)
+    never_idle = _settle_with_moves(server, programs, exploration.quiet, moves)
     return StepResult(f"step {number}: {step.title}", time.monotonic() - began, failure, never_idle)
+
+
+def _settle_with_moves(server: ExploredServer, programs: _Programs, quiet: float, moves: Moves) -> str:
+    """Wait until the run is idle. With a view of the past, which a move may bring at any moment, only for a while: the controller
+    may try in vain what it sees no reason not to try, and that is no fault of its own."""
+    until = time.monotonic() + programs.known.idle_within
+    a_while = max(WITH_VIEW, 2 * programs.known.start, 3 * quiet)
+    while True:
+        had_views = bool(moves.views)
+        never_idle = _settle(server, programs, quiet, a_while)
+        if moves.views and (had_views or not never_idle):
+            return ""
+        if not moves.views and (not never_idle or time.monotonic() > until):
+            return never_idle
 
 
 def _end(server: ExploredServer, programs: _Programs, moves: Moves, exploration: Exploration) -> StepResult:
@@ -364,11 +384,25 @@ def _settle(server: ExploredServer, programs: _Programs, quiet: float, within: f
         except ApiError as error:
             return error.message
         lacking = _lacking(server, programs)
-        if not lacking:
+        waits = _waits(server, programs.users) + quiet
+        if not lacking and waits <= quiet:
             return ""
+        if not lacking and time.monotonic() + waits < until:
+            time.sleep(waits)  # it has been asked to wait, and is silent until then
+            continue
         if time.monotonic() > until:
             return lacking
         time.sleep(LOOKS_EVERY)
+
+
+def _waits(server: ExploredServer, users: list[str]) -> float:
+    """For how many seconds more an answer has asked a program to wait (Retry-After)."""
+    asked = [
+        request.at + request.retry_after
+        for request in server.requests()
+        if request.retry_after and request.user in users
+    ]
+    return max(max(asked, default=0.0) - time.time(), 0.0)
 
 
 def _lacking(server: ExploredServer, programs: _Programs) -> str:

@@ -28,10 +28,11 @@ from typing import Any, Final, NamedTuple
 
 import yaml
 
-from noxu.arguments.explore import CLASSES
 from noxu.config import ServiceName
 from noxu.control.arguments import duration
-from noxu.exploration import steps
+from noxu.exploration import invariants, steps
+from noxu.exploration.invariants import Invariant
+from noxu.exploration.plans import CLASSES
 from noxu.exploration.steps import WorkloadStep
 from noxu.features import meant
 from noxu.testing.sources import Source, path_of
@@ -39,6 +40,7 @@ from noxu.values import Json, Object
 
 BUDGET: Final = 600.0  # seconds
 QUIET: Final = 0.3  # seconds without a request, after which a controller is idle
+SPEC: Final = "spec"
 START_WITHIN: Final = 30.0  # seconds for the first request of a controller
 
 
@@ -70,15 +72,6 @@ class WebhookServer(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Invariant:
-    """`expression` is CEL over `objects(…)`. `always`: at every revision; else whenever a run is idle."""
-
-    expression: str
-    message: str
-    always: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Exploration:
     """`budget` and `quiet` are in seconds. `classes`: those of plans to run; (): all."""
 
@@ -98,6 +91,12 @@ class Exploration:
     mutate: bool = False
     classes: tuple[str, ...] = ()
     clean_runs: int = 2
+
+    @property
+    def classes_to_run(self) -> tuple[str, ...]:
+        """Fields are changed on request only: that takes a run for each of them."""
+        chosen = self.classes or tuple(name for name in CLASSES if name != SPEC)
+        return (*chosen, SPEC) if self.mutate and SPEC not in chosen else chosen
 
     def with_command(self, command: Sequence[str]) -> Exploration:
         """The same for another program; its environment stays."""
@@ -184,6 +183,10 @@ def _invariants(value: Json, _directory: Path) -> tuple[Invariant, ...]:
         if len(named) != 1:
             raise SettingsError(f"{place}: it has one of always, idle")
         expression = str(each[named[0]])
+        try:
+            invariants.compiled(expression)
+        except ValueError as error:
+            raise SettingsError(f"{place}.{named[0]}: {error}") from None
         found.append(Invariant(expression, str(each.get("message") or expression), named[0] == "always"))
     return tuple(found)
 
