@@ -53,6 +53,13 @@ def test_generated_names_are_masked() -> None:
     assert shape == Shape(CONFIGS, "default", "a-*")
 
 
+def test_a_uid_in_a_name_is_masked() -> None:
+    script = Script()
+    script.write("simulated-provisioner", "create", "persistentvolumes", "pvc-12345678-1234-4234-8234-123456789abc")
+    [shape] = end_state(script.recording(), Mask())
+    assert shape == Shape("persistentvolumes", "default", "pvc-*")
+
+
 def test_the_order_of_a_list_does_not_count() -> None:
     names = MaskedNames(Script().recording())
     one, two = ({"spec": {"items": items}} for items in ([{"a": 1}, {"a": 2}], [{"a": 2}, {"a": 1}]))
@@ -85,4 +92,5 @@ def test_a_person_says_what_to_ignore(pattern: str, path: tuple[str, ...], is_ig
 
 def test_the_places_of_the_server_itself_are_not_compared() -> None:
     assert Mask().hides(Shape("services", "default", "kubernetes"))
+    assert Mask().hides(Shape("configmaps", "default", "kube-root-ca.crt"))
     assert str(Shape(*ObjectPlace("nodes", "", "node-1"))) == "nodes node-1"

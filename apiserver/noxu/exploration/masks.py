@@ -2,7 +2,8 @@
 
 Always masked are the fields that a server sets for each object anew (uid, times, resourceVersion, generation, managedFields).
 Uids in other fields, such as those of owners, become the shape of the object that has the uid. The *shape* of an
-object is its resource, namespace and name; a generated name becomes `*`, behind what it was generated from.
+object is its resource, namespace and name; a generated name becomes `*`, behind what it was generated from, and so does a uid in
+a name.
 
 Everything else is learnt: a field that differs among clean runs is noise of this controller.
 
@@ -60,6 +61,7 @@ class Mask(NamedTuple):
         return (
             shape.resource in _IGNORED_RESOURCES
             or (shape.name == "kubernetes" and shape.resource in _OWN_PLACES)  # they have the port of the server
+            or (shape.name == "kube-root-ca.crt" and shape.resource == "configmaps")  # it has its certificate
             or shape in self.shapes
             or any(_matches(pattern, shape, ()) for pattern in self.ignored)
         )
@@ -85,6 +87,8 @@ class MaskedNames:
         metadata = value.get("metadata") or {}
         if prefix := metadata.get("generateName"):
             self._masked[place] = f"{prefix}*"
+        elif _UID.search(place.name):
+            self._masked[place] = _UID.sub("*", place.name)
         if uid := metadata.get("uid"):
             self._uids[uid] = f"<uid of {place.resource} {self._masked.get(place, place.name)}>"
 

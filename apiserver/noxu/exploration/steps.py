@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from noxu.control.arguments import duration
+from noxu.exploration.passing import passing_time
 from noxu.features import meant
 from noxu.testing.handle import Noxu
 from noxu.values import Json, Object
@@ -130,9 +131,10 @@ def _apply(noxu: Noxu, wanted: Mapping[str, Any]) -> None:
 
 
 def _wait(noxu: Noxu, wanted: Mapping[str, Any]) -> None:
-    noxu.wait(
-        wanted["kind"], wanted["name"], wanted["for"], namespace=wanted.get("namespace"), timeout=wanted["timeout"]
-    )
+    with passing_time(noxu, wanted["timeout"]):
+        noxu.wait(
+            wanted["kind"], wanted["name"], wanted["for"], namespace=wanted.get("namespace"), timeout=wanted["timeout"]
+        )
 
 
 def _patched(noxu: Noxu, wanted: Mapping[str, Any]) -> None:

@@ -78,11 +78,16 @@ CALLS: Final = "noxu.testing.calls"
 REPORTS: Final = "noxu.testing.reports"
 ERRORS: Final = "noxu.testing.errors"
 ISOLATION: Final = "noxu.testing.isolation"
+EXPLORATION: Final = "noxu.exploration.results"
 MANNERS: Final = "noxu.testing.manners_plugin"
 CASES: Final = "noxu.testing.case_items"
 _MARKER: Final = (
     "noxu(*manifests, profile='local', controllers=None, gates=None, users=(), tls=False, …): manifests that the test's "
     "Noxu server loads at its start, and further arguments of Noxu"
+)
+_EXPLORE_MARKER: Final = (
+    "noxu_explore(config=None, *, command=None, controller=None, …): what the fixture `explored` explores: the arguments of "
+    "noxu.explore; paths are relative to the root directory"
 )
 _BEFORE: Final = pytest.StashKey[dict[Any, int]]()
 """Of an item: the newest requests before it."""
@@ -174,6 +179,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", _MARKER)
+    config.addinivalue_line("markers", _EXPLORE_MARKER)
     _check_names(config)
     _refuse_missing(_option(config, "manifests") or (), "noxu_manifests", Path())
     _check_options(config)
@@ -386,6 +392,25 @@ def make_noxu(request: pytest.FixtureRequest) -> Iterator[MakeNoxu]:
             return stack.enter_context(_server(named))
 
         yield cast("MakeNoxu", _sync_or_awaited(make))
+
+
+@pytest.fixture
+def explored(request: pytest.FixtureRequest) -> Any:
+    """What an exploration of a controller has found; `@pytest.mark.noxu_explore("explore.yaml", …)` says of which."""
+    mark = request.node.get_closest_marker("noxu_explore")
+    if mark is None:
+        pytest.fail('explored: of what? @pytest.mark.noxu_explore("explore.yaml", command=[…])', pytrace=False)
+    explore = _late(EXPLORATION).explore
+    try:
+        inspect.signature(explore).bind(*mark.args, **mark.kwargs)
+    except TypeError as error:
+        accepted = inspect.signature(explore).parameters
+        unknown = [meant(name, accepted) for name in mark.kwargs if name not in accepted]
+        pytest.fail(f"@pytest.mark.noxu_explore {error}{''.join(unknown)}", pytrace=False)
+    try:
+        return explore(*mark.args, **{"directory": request.config.rootpath, **mark.kwargs})
+    except (*_late(ERRORS).EXPECTED, ValueError) as error:
+        pytest.fail(f"noxu does not explore: {error}", pytrace=False)
 
 
 def _sync_or_awaited(make: Callable[..., Noxu]) -> Callable[..., Any]:

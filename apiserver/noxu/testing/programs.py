@@ -16,7 +16,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -30,7 +30,6 @@ from noxu.testing.session import Runner
 __tracebackhide__ = hidden
 
 GRACE: Final = 5.0
-"""Seconds between SIGTERM and SIGKILL at the end."""
 _GATE: Final = """
 read -r _ < "/dev/fd/$0"
 ((read -r _ < "/dev/fd/$0"; kill -KILL 0) > /dev/null 2>&1 &)
@@ -60,6 +59,8 @@ class TestedProgram:
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._live, name="noxu-program", daemon=True)
+        self.grace = GRACE
+        """Seconds between SIGTERM and SIGKILL at its end."""
         self.lives = 0
         """How often it was started."""
         self.status: int | None = None
@@ -68,6 +69,8 @@ class TestedProgram:
         """Those of all lives that have ended."""
         self.began = 0.0
         """When its newest life began, in seconds since 1970."""
+        self.after_life: Callable[[], None] | None = None
+        """What is called when a life has ended, before the next one begins, in a thread of its own."""
 
     @property
     def pid(self) -> int:
@@ -103,7 +106,7 @@ class TestedProgram:
             self._over.set()
         self._process.send(signal.SIGTERM)
         self._process.send(signal.SIGCONT)  # what is paused cannot end
-        self._thread.join(GRACE)
+        self._thread.join(self.grace)
         self._process.send(signal.SIGKILL)
         self._thread.join()
         if self._runner.is_running:
@@ -133,6 +136,8 @@ class TestedProgram:
                 self._process.pid = 0
                 os.close(lifeline)
                 log.note(f"exit: status {self.status}")
+                if self.after_life is not None and not self.is_over:
+                    self.after_life()
 
     def _started(self, log: ProgramLog) -> tuple[subprocess.Popen[bytes], int]:
         """The process, and a descriptor that is open as long as the process may run."""

@@ -1,0 +1,46 @@
+"""Object time passes while a step waits: as fast as the run is idle, from one due time to the next.
+
+A simulated pod that is ready ten seconds after its start is ready at once, if nothing else happens meanwhile. The program under
+test has its own clock, so what it waits for by itself takes as long as it takes. At most as much object time passes as the step
+may wait, so that nothing else of a cluster, such as the end of old events, happens because of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from typing import Final
+
+from noxu.api.errors import ApiError
+from noxu.testing.handle import Noxu
+
+QUIET: Final = 0.1  # seconds without a request, after which time passes
+LOOK_EVERY: Final = 0.02  # seconds
+
+
+@contextlib.contextmanager
+def passing_time(noxu: Noxu, at_most: float) -> Iterator[None]:
+    """Let up to `at_most` seconds of object time pass while the block runs."""
+    over = threading.Event()
+    thread = threading.Thread(target=_pass, args=(noxu, at_most, over), name="noxu-explore-time", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _pass(noxu: Noxu, left: float, over: threading.Event) -> None:
+    while left > 0 and not over.wait(LOOK_EVERY):
+        with contextlib.suppress(ApiError):  # it is busy: time passes by itself
+            noxu.idle(QUIET, QUIET * 2)
+            state = noxu.clock.state()
+            if over.is_set() or state.due is None:
+                continue
+            step = max((state.due - state.now).total_seconds(), 0.0) + 0.001
+            if step > left:
+                return
+            noxu.clock.advance(step)
+            left -= step
