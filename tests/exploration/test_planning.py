@@ -48,12 +48,13 @@ def test_a_state_that_nothing_contradicts_is_not_worth_a_stale_view() -> None:
 
 
 def test_a_spec_that_has_changed_is_worth_a_view_of_before_when_the_controller_has_acted_on_it() -> None:
-    [stale, whole] = plans(considered(clean()), ["stale"])
+    [stale, whole, early, _] = plans(considered(clean()), ["stale"])
     assert stale.title == (
-        "the controller starts again when widgets a: spec.size went from 2 to 1 and it has written widgets a, and sees "
+        "the controller starts again when widgets a: spec.size went from 2 to 1, and it has written widgets a, and sees "
         "widgets as it was before spec.size went from 2 to 1"
     )
     assert "sees everything" in whole.title
+    assert "it has written" not in early.title
     wanted, acted = {"spec.size": {"from": 2, "to": 1}}, {"status.size": {"from": 2, "to": 1}}
     a = {"updated": WIDGETS, "name": "a", "namespace": "default"}
     assert stale.moves == (
@@ -62,7 +63,7 @@ def test_a_spec_that_has_changed_is_worth_a_view_of_before_when_the_controller_h
     )
 
 
-def deleted_and_created_again() -> Script:
+def deletion_and_creation() -> Script:
     script = clean()
     script.step = 3
     script.write("workload", "patch", WIDGETS, "a", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
@@ -73,11 +74,11 @@ def deleted_and_created_again() -> Script:
 
 
 def test_a_deletion_that_is_followed_by_a_creation_is_worth_a_stale_view() -> None:
-    script = deleted_and_created_again()
+    script = deletion_and_creation()
     [found] = [
         plan
         for plan in plans(considered(script), ["stale"])
-        if "widgets as it was when its deletion began" in plan.title
+        if "it was created, and sees widgets as it was when its deletion began" in plan.title
     ]
     assert found.moves == (
         {
@@ -86,8 +87,8 @@ def test_a_deletion_that_is_followed_by_a_creation_is_worth_a_stale_view() -> No
             },
             "mark": "old",
         },
-        {  # the first creation after the mark
-            "when": {"created": WIDGETS, "name": "a", "namespace": "default"},
+        {
+            "when": {"created": WIDGETS, "name": "a", "namespace": "default", "nth": 2},
             "view": {"resource": WIDGETS, "from": "old"},
             "restart": True,
         },
@@ -95,11 +96,15 @@ def test_a_deletion_that_is_followed_by_a_creation_is_worth_a_stale_view() -> No
 
 
 def test_the_controller_starts_again_when_it_has_made_what_the_old_state_takes_away() -> None:
-    script = deleted_and_created_again()
+    script = deletion_and_creation()
     script.write("controller", "create", SECRETS, "b")
     script.write("controller", "create", CONFIGS, "b")
     script.write("controller", "patch", WIDGETS, "a", status={"size": 1})
-    [found] = [plan for plan in plans(considered(script), ["stale"]) if "widgets as it was when its del" in plan.title]
+    [found] = [
+        plan
+        for plan in plans(considered(script), ["stale"])
+        if "written configmaps b, and sees widgets as it was when its del" in plan.title
+    ]
     assert found.moves[1]["when"] == {"created": CONFIGS, "name": "b", "namespace": "default"}
 
 
@@ -172,3 +177,51 @@ def test_classes_take_turns() -> None:
 def test_every_plan_can_be_written_and_read() -> None:
     for plan in plans(considered(clean())):
         assert parse(plan.value).value == plan.value
+
+
+def deleted_and_created_again() -> Script:
+    script = clean()
+    script.step = 3
+    script.write("workload", "delete", WIDGETS, "a")
+    script.step = 4
+    script.write("workload", "create", WIDGETS, "a", spec={"size": 1})
+    script.write("controller", "create", CONFIGS, "b", data={"size": "1"})
+    script.write("controller", "create", SECRETS, "b", data={"token": "x"})
+    return script
+
+
+def test_an_old_view_comes_also_when_the_controller_has_acted_on_the_new_state() -> None:
+    found = plans(considered(deleted_and_created_again()), ["stale"])
+    seen = {plan.title: plan for plan in found}
+    title = (
+        "the controller starts again when widgets a: it was created, and it has written secrets b, and sees widgets as it was "
+        "when it was deleted"
+    )
+    assert seen[title].moves[1]["when"] == {"created": SECRETS, "name": "b", "namespace": "default"}
+    assert title.replace(", and it has written secrets b", "") in seen
+
+
+def test_triggers_count_from_the_first_step_on() -> None:
+    found = transitions(considered(deleted_and_created_again()))[ObjectPlace(WIDGETS, "default", "a")]
+    assert found[-1].trigger == {"created": WIDGETS, "name": "a", "namespace": "default", "nth": 2}
+    script = clean()
+    for n, change in enumerate(script.changes):
+        script.changes[n] = change._replace(step=0)
+    assert transitions(considered(script)) == {}
+
+
+def test_what_ends_an_unobserved_state_does_not_depend_on_it() -> None:
+    """The deletion is followed by what the controller does about it, which does not come if it has not seen it."""
+    script = clean()
+    script.step = 3
+    script.write("workload", "patch", WIDGETS, "a", spec={"size": 0})
+    script.write(
+        "controller", "patch", WIDGETS, "a", subresource="status", status={"size": 0},
+        why=[("watch", 16, "MODIFIED", WIDGETS, "a")],
+    )  # fmt: skip
+    script.step = 4
+    script.write("workload", "patch", WIDGETS, "a", spec={"size": 3})
+    assert [title for title in titles(script, "unobserved") if "from 1 to 0:" in title] == [
+        "the controller does not see of widgets a that spec.size went from 1 to 0: only what came before, and that then "
+        "spec.size went from 0 to 3"
+    ]

@@ -21,7 +21,7 @@ from noxu.exploration.judging import CleanRuns, RunFinding
 from noxu.exploration.masks import Mask
 from noxu.exploration.plans import CLEAN, RunPlan
 from noxu.exploration.recording import RunRecording
-from noxu.exploration.runs import KnownTimes, RunFailed
+from noxu.exploration.runs import KnownTimes, RunFailed, RunInterrupted
 from noxu.exploration.settings import Exploration
 from noxu.manifests.documents import LoadError
 
@@ -37,6 +37,8 @@ class Learnt(NamedTuple):
     clean: CleanRuns
     known: KnownTimes
     plans: Sequence[RunPlan]
+    ports: Sequence[int] = ()
+    """At which the controller listens: only one of it runs at a time."""
 
 
 class Judged(NamedTuple):
@@ -77,6 +79,18 @@ class Explored:
     """Plans for which there was no time."""
     seconds: float = 0.0
 
+    def add(self, happening: Judged | Confirmed) -> None:
+        if isinstance(happening, Judged):
+            self.judged.append(happening)
+        else:
+            self.confirmed.append(happening)
+
+    def finish(self, plans: Sequence[RunPlan], seconds: float) -> None:
+        """It is over: those of the plans that were not run are left."""
+        done = {id(judged.plan) for judged in self.judged}
+        self.left = [plan for plan in plans if id(plan) not in done]
+        self.seconds = seconds
+
     @property
     def findings(self) -> list[Confirmed]:
         return [each for each in self.confirmed if each.is_stable]
@@ -112,7 +126,10 @@ def learn(exploration: Exploration) -> Learnt:
         recordings[0], mask, steps=len(exploration.workload), has_nodes=exploration.nodes is not None
     )
     clean = judging.clean_runs(recordings, mask)
-    return Learnt(recordings, mask, clean, known, planning.plans(considered, exploration.classes))
+    webhooks = () if exploration.webhooks is None else (exploration.webhooks.port,)
+    ports = sorted({port for recording in recordings for port in recording.ports}.union(webhooks))
+    planned = planning.plans(considered, exploration.classes_to_run)
+    return Learnt(recordings, mask, clean, known, [plan for plan in planned if plan.instances == 1 or not ports], ports)
 
 
 def _known(recordings: Sequence[RunRecording]) -> KnownTimes:
@@ -138,7 +155,7 @@ def attempt(exploration: Exploration, learnt: Learnt, plan: RunPlan) -> Judged:
 
 
 def _had_effect(plan: RunPlan, recording: RunRecording) -> bool:
-    return bool(recording.fired) or bool(plan.steps) or plan.instances > 1
+    return bool(recording.fired) or plan.instances > 1 or (bool(plan.steps) and judging.is_done(plan, recording))
 
 
 def explore(
@@ -149,30 +166,41 @@ def explore(
     until: float,
     stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[Judged | Confirmed]:
-    """Run plans, `exploration.jobs` at a time, until a moment of the monotonic clock. What is found is confirmed at once."""
+    """Run plans, `exploration.jobs` at a time, until a moment of the monotonic clock, or until `runs.interrupt`."""
     known: set[tuple[str, str, str, int]] = set()
-    number = 0
-    waiting: list[Callable[[], Judged | Confirmed]] = [partial(attempt, exploration, learnt, plan) for plan in plans]
-    confirming: list[Callable[[], Judged | Confirmed]] = []
+    waiting = list(plans)
+    found: list[Callable[[], Judged | Confirmed]] = []  # to be confirmed, before other plans
     running: set[Future[Judged | Confirmed]] = set()
-    jobs = max(exploration.jobs, 1)
+    jobs = 1 if learnt.ports else max(exploration.jobs, 1)
     with ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="noxu-explore") as pool:
-        while True:
-            while len(running) < jobs and (confirming or (waiting and time.monotonic() < until and not stop())):
-                running.add(pool.submit((confirming or waiting).pop(0)))
-            if not running:
-                return
-            done, running = wait(running, return_when=FIRST_COMPLETED)
-            for happening in (future.result() for future in done):
-                yield happening
-                if not isinstance(happening, Judged) or not happening.findings or happening.recording is None:
-                    continue
-                first = happening.findings[0]
-                key = happening.plan.klass, *first.signature, first.step
-                if key not in known:
-                    known.add(key)
-                    number += 1
-                    confirming.append(partial(confirm, exploration, learnt, happening, number))
+        try:
+            while True:
+                while len(running) < jobs and found:
+                    running.add(pool.submit(found.pop(0)))
+                while waiting and len(running) < jobs and time.monotonic() < until and not stop():
+                    running.add(pool.submit(attempt, exploration, learnt, waiting.pop(0)))
+                if not running:
+                    return
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    happening = future.result()
+                    if isinstance(happening, Judged) and _is_new(happening, known):
+                        found.append(partial(confirm, exploration, learnt, happening, len(known)))
+                    yield happening
+        except RunInterrupted:
+            return
+        except BaseException:  # such as KeyboardInterrupt: what runs must not keep it waiting
+            runs.interrupt()
+            raise
+
+
+def _is_new(judged: Judged, known: set[tuple[str, str, str, int]]) -> bool:
+    """Whether it shows what no other plan of its class has shown in that step; it is known then."""
+    if not judged.findings or judged.recording is None:
+        return False
+    before, first = len(known), judged.findings[0]
+    known.add((judged.plan.klass, *first.signature, first.step))
+    return len(known) > before
 
 
 # -- confirming -------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from noxu.exploration.plans import RunPlan
-from noxu.exploration.recording import WORKLOAD, RecordedChange, RunRecording
+from noxu.exploration.recording import WORKLOAD, RecordedChange
 from noxu.exploration.transitions import (
     Considered,
     Transition,
@@ -44,22 +44,27 @@ class _OldView(NamedTuple):
 
 
 def stale(considered: Considered) -> Iterator[RunPlan]:
-    """Freeze at a state that a later one contradicts; the controller starts again when it has acted on the later one."""
+    """Freeze at a state that a later one contradicts; the controller starts again when it has acted on the later one, or before."""
     for place, of_object in transitions(considered).items():
         for view in _old_views(of_object):
             acted = burst_after(considered.recording, view.later.change)
-            for whole in (False, True):
-                resources = considered.watched if whole else [place.resource]
-                seen = "everything" if whole else place.resource.partition(".")[0]
-                change, trigger, then = _restart(acted, view.later)
-                yield RunPlan(
-                    "stale",
-                    f"the controller starts again when {named(place)}: {view.later.what}{then}, and sees {seen} as it was "
-                    f"{view.what}",
-                    moves=tuple(_moves(considered, view, change, trigger, resources)),
-                    about=("stale", place.resource, view.what, view.later.what, str(whole)),
-                    worth=_worth_of(view, acted) - (0.5 if whole else 0.0),
-                )
+            happened = f"{named(place)}: {view.later.what}"
+            moments = [(view.later.trigger, happened, -0.7)]
+            if (last := _last(acted)) is not None:
+                change, trigger = last
+                words = f"{happened}, and it has written {named(change.place)}"
+                moments.insert(0, (when(considered.recording, change, trigger), words, 0.0))
+            for moment, words, worth in moments:
+                for whole in (False, True):
+                    resources = considered.watched if whole else [place.resource]
+                    seen = "everything" if whole else place.resource.partition(".")[0]
+                    yield RunPlan(
+                        "stale",
+                        f"the controller starts again when {words}, and sees {seen} as it was {view.what}",
+                        moves=tuple(_moves(view, moment, resources)),
+                        about=("stale", place.resource, view.what, words, str(whole)),
+                        worth=_worth_of(view, acted) - (0.5 if whole else 0.0) + worth,
+                    )
 
 
 def _old_views(of_object: Sequence[Transition]) -> Iterator[_OldView]:
@@ -92,30 +97,25 @@ def _is_about_the_spec(change: RecordedChange) -> bool:
     )
 
 
-def _restart(acted: Sequence[RecordedChange], later: Transition) -> tuple[RecordedChange, Object, str]:
-    """The change at which the controller starts again, its trigger, and in words what has happened by then."""
-    found = [each for each in acted if not is_generated_name(each.object) and next(triggers_of(each), None) is not None]
-    made = [each for each in found if each.effect == "create"] or found
-    if not made:
-        return later.change, later.trigger, ""
-    verb = {"create": "has created", "update": "has written", "delete": "has deleted"}[made[-1].effect]
-    return made[-1], next(triggers_of(made[-1]))[0], f" and it {verb} {named(made[-1].place)}"
+def _last(acted: Sequence[RecordedChange]) -> tuple[RecordedChange, Object] | None:
+    """The last creation that can be found again, else the last write, with a trigger; None: there is none."""
+    found = [
+        (each, trigger)
+        for each in acted
+        if not is_generated_name(each.object)
+        for trigger, _ in list(triggers_of(each))[:1]
+    ]
+    made = [(each, trigger) for each, trigger in found if each.effect == "create"] or found
+    return made[-1] if made else None
 
 
-def _moves(
-    considered: Considered, view: _OldView, change: RecordedChange, trigger: Object, resources: Sequence[str]
-) -> Iterator[Object]:
-    recording = considered.recording
-    marked = view.later if view.old is None else view.old
-    mark: Object = {"when": when(recording, marked.change, marked.trigger), "mark": "old"}
-    yield mark | ({"before": True} if view.old is None else {})
+def _moves(view: _OldView, moment: Object, resources: Sequence[str]) -> Iterator[Object]:
     first, *others = ({"resource": resource, "from": "old"} for resource in resources)
-    yield {
-        "when": when(recording, change, trigger, since=marked.change.revision),
-        "view": first,
-        **({"views": others} if others else {}),
-        "restart": True,
-    }
+    if view.old is None:
+        yield {"when": view.later.trigger, "mark": "old", "before": True}
+    else:
+        yield {"when": view.old.trigger, "mark": "old"}
+    yield {"when": moment, "view": first, **({"views": others} if others else {}), "restart": True}
 
 
 def _worth_of(view: _OldView, acted: Sequence[RecordedChange]) -> float:
@@ -130,17 +130,15 @@ def unobserved(considered: Considered) -> Iterator[RunPlan]:
 
     What the controller itself makes of an object does not come without it, so the states are those that others make.
     """
-    recording = considered.recording
     acted = {(shown.place, shown.revision) for change in considered.writes for shown in change.why}
     for place, of_object in transitions(considered).items():
         by_others = [each for each in of_object if not each.change.is_of_controller]
         for missed, after in pairwise(by_others):
             if missed.change.author != WORKLOAD and (place, missed.change.revision) not in acted:
                 continue
-            begins = _just_before(missed, of_object, recording)
+            begins = _just_before(missed, of_object)
             if begins is None:
                 continue
-            since, trigger = begins
             view: Object = {"resource": place.resource, "name": place.name, "hold": True}
             if place.namespace:
                 view["namespace"] = place.namespace
@@ -149,22 +147,17 @@ def unobserved(considered: Considered) -> Iterator[RunPlan]:
                 f"the controller does not see of {named(place)} that {missed.what}: only what came before, and that then "
                 f"{after.what}",
                 moves=(
-                    {"when": trigger, "view": view, "through": after.change.step},
-                    {"when": when(recording, after.change, after.trigger, since=since), "release": True},
+                    {"when": begins, "view": view, "through": after.change.step},
+                    {"when": after.trigger, "release": True},
                 ),
                 about=("unobserved", place.resource, missed.what, after.what),
                 worth=1.0 + sum(each.change.author == WORKLOAD for each in (missed, after)),
             )
 
 
-def _just_before(
-    missed: Transition, of_object: Sequence[Transition], recording: RunRecording
-) -> tuple[int, Object] | None:
-    """A revision before a state, and what happens then: the step begins that makes it, or the object is in the state before."""
+def _just_before(missed: Transition, of_object: Sequence[Transition]) -> Object | None:
+    """What happens just before a state: the step begins that makes it, or the object is in the state before."""
     if missed.change.author == WORKLOAD:
-        before = [change.revision for change in recording.changes if change.step < missed.change.step]
-        return max(before, default=0), {"step": missed.change.step}
+        return {"step": missed.change.step}
     earlier = [each for each in of_object if each.change.revision < missed.change.revision]
-    if not earlier:
-        return None
-    return earlier[-1].change.revision, when(recording, earlier[-1].change, earlier[-1].trigger)
+    return earlier[-1].trigger if earlier else None

@@ -9,6 +9,7 @@
     order        each watched kind; the controller itself                    events come late; two run at once; the lease is lost
     drift        each kind of object that the controller makes               it is deleted, or a field changes, behind its back
     workload     each workload of simulated nodes                            its pods fail for a while
+    spec         each field of a custom resource (`--mutate`)                it is changed, and changed back
 
 A crash after the last write of a burst changes nothing, because the controller starts in the state that it has reached. Plans
 that differ only in the name of an object are duplicates: the first and the last of them stay. All functions are pure.
@@ -20,13 +21,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from noxu.exploration import outdated
-from noxu.exploration.plans import RunPlan
-from noxu.exploration.recording import CONTROLLER, RecordedChange, bursts
+from noxu.exploration import mutations, outdated
+from noxu.exploration.plans import WORKLOADS, RunPlan
+from noxu.exploration.recording import CONTROLLER, WORKLOAD, RecordedChange, bursts
 from noxu.exploration.transitions import (
     Considered,
     at,
     differing,
+    is_deleting,
     is_generated_name,
     named,
     triggers_of,
@@ -36,7 +38,6 @@ from noxu.values import Object
 USER: Final = f"{CONTROLLER}*"
 VERBS: Final[Mapping[str, str]] = {"apply": "patch"}
 """The verb of the API for that of a recorded write."""
-_WORKLOADS: Final = ("statefulsets.apps", "deployments.apps", "daemonsets.apps", "jobs.batch")
 _MAX_DRIFTS: Final = 3  # fields of a kind of object
 
 
@@ -157,6 +158,7 @@ _ERRORS: Final[Mapping[str, Sequence[str]]] = {
     "list": ("InternalError", "ServiceUnavailable", "TooManyRequests", "Expired"),
 }
 _TIMES: Final = (1, 3)
+_OFTEN: Final = 6  # times in a row show whether a controller waits longer and longer; that takes it a third of a second
 
 
 def _refused(considered: Considered) -> Iterator[RunPlan]:
@@ -165,7 +167,7 @@ def _refused(considered: Considered) -> Iterator[RunPlan]:
         if resource.startswith(("leases.", "events")):
             continue
         for error in _ERRORS.get(verb, ()):
-            for times in _TIMES:
+            for times in (*_TIMES, _OFTEN) if error == "InternalError" else _TIMES:
                 yield RunPlan(
                     "refused",
                     f"{verb} of {resource.partition('.')[0]} is refused with {error}"
@@ -301,7 +303,7 @@ def _workload(considered: Considered) -> Iterator[RunPlan]:
     if not considered.has_nodes:
         return
     for change in considered.recording.changes:
-        if change.effect != "create" or change.place.resource not in _WORKLOADS:
+        if change.effect != "create" or change.place.resource not in WORKLOADS:
             continue
         pods = f"{change.place.name}-*"
         for failure in ("crash-loop", "never-ready"):
@@ -319,6 +321,34 @@ def _workload(considered: Considered) -> Iterator[RunPlan]:
             )
 
 
+# -- fields of custom resources --------------------------------------------------------------------------------------
+
+
+def _spec(considered: Considered) -> Iterator[RunPlan]:
+    """Each field of what the workload has created is changed while nothing else happens, and changed back."""
+    schemas = mutations.schemas(considered.recording)
+    for change in considered.recording.changes:
+        schema = schemas.get(change.place.resource)
+        if schema is None or change.author != WORKLOAD or change.effect != "create" or not change.step:
+            continue
+        value = mutations.newest(considered.recording, change.place, change.step)
+        if value is None or is_deleting(value):
+            continue
+        place = change.place
+        at = {"kind": place.resource, "name": place.name}
+        if place.namespace:
+            at["namespace"] = place.namespace
+        for field in mutations.of_object(schema, value):
+            patches = [{"patch": {**at, "merge": patch}} for patch in (field.value, field.back)]
+            yield RunPlan(
+                "spec",
+                f"{field.what} of {named(place)}, and is then what it was",
+                steps=({"after": change.step, "steps": patches},),
+                about=("spec", place.resource, field.what),
+                worth=1.0,
+            )
+
+
 MAKERS: Final[Mapping[str, Callable[[Considered], Iterator[RunPlan]]]] = {
     "crash": _crash,
     "stale": outdated.stale,
@@ -328,4 +358,5 @@ MAKERS: Final[Mapping[str, Callable[[Considered], Iterator[RunPlan]]]] = {
     "drift": _drift,
     "workload": _workload,
     "refused": _refused,
+    "spec": _spec,
 }

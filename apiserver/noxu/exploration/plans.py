@@ -9,7 +9,7 @@
     instances: 1                                 # of the program at the same time
     steps: [{after: 2, patch: {…}}]              # of the workload, besides its own
 
-A move waits for its trigger (see control.faults.triggers) when the one before has been made; `nth` counts from there. `mark` gives
+A move waits for its trigger (see control.faults.triggers) when the one before has been made; `nth` counts from the first step on. `mark` gives
 the revision a name, or the one just before it (`before: true`). `when: {step: 3}` is just before the third step of the workload.
 `view` freezes what the controller sees of a resource, or of one object, at a marked revision (`hold: true`: it lists again when the
 view ends, and never sees what was between). `restart` kills the program, which is started again; `delete` deletes an object.
@@ -31,6 +31,8 @@ from noxu.features import meant
 from noxu.values import Json, Object
 
 CLASSES: Final = ("crash", "stale", "unobserved", "ambiguous", "refused", "drift", "order", "workload", "spec")
+WORKLOADS: Final = ("statefulsets.apps", "deployments.apps", "daemonsets.apps", "jobs.batch")
+"""The resources whose pods a plan of the class `workload` makes fail."""
 _FIELDS: Final = ("class", "title", "faults", "moves", "instances", "steps")
 _MOVES: Final = ("when", "mark", "before", "through", "view", "views", "restart", "delete", "release", "faults")
 _VIEW: Final = ("resource", "namespace", "name", "from", "hold")

@@ -52,7 +52,7 @@ def consider(recording: RunRecording, mask: Mask, *, steps: int, has_nodes: bool
 
 
 class Transition(NamedTuple):
-    """A change of an object that a controller watches, and a trigger that it fires; `when` numbers it."""
+    """A change of an object that a controller watches, and a trigger that it fires once in each run."""
 
     change: RecordedChange
     trigger: Object
@@ -61,13 +61,15 @@ class Transition(NamedTuple):
 
 
 def transitions(considered: Considered) -> dict[ObjectPlace, list[Transition]]:
-    """Of each object of a watched resource, its changes that can be found again, in order."""
+    """Of each object of a watched resource, its changes since the first step that can be found again, in order."""
     found: dict[ObjectPlace, list[Transition]] = {}
     for change in considered.recording.changes:
-        if change.place.resource not in considered.watched or is_generated_name(change.object):
+        if not change.step or change.place.resource not in considered.watched or is_generated_name(change.object):
             continue
         for trigger, what in triggers_of(change):
-            found.setdefault(change.place, []).append(Transition(change, trigger, what))
+            found.setdefault(change.place, []).append(
+                Transition(change, when(considered.recording, change, trigger), what)
+            )
             break
     return found
 
@@ -155,10 +157,10 @@ def burst_after(recording: RunRecording, change: RecordedChange) -> list[Recorde
     ]
 
 
-def when(recording: RunRecording, change: RecordedChange, trigger: Object, since: int = 0) -> Object:
-    """The trigger, with its number: it fires at this change, if it is counted from a revision on."""
+def when(recording: RunRecording, change: RecordedChange, trigger: Object) -> Object:
+    """The trigger, with its number: moves count from the first step on."""
     parsed, _ = triggers.parse(trigger)
     assert parsed is not None
-    before = [each for each in recording.changes if since < each.revision <= change.revision]
-    number = sum(each.place == change.place and triggers.fires(parsed, each.before, each.after) for each in before)
+    until = [each for each in recording.changes if each.step and each.revision <= change.revision]
+    number = sum(each.place == change.place and triggers.fires(parsed, each.before, each.after) for each in until)
     return {**trigger, "nth": number} if number > 1 else trigger
