@@ -3,8 +3,8 @@
     git checkout COMMIT && GOFLAGS=-mod=mod go build -o /tmp/manager .       # see the file for the commit
     python -m conformance.explored conformance/explored/rabbitmq.yaml --checkout . --binary /tmp/manager
 
-The file is an `explore.yaml` in which $CHECKOUT and $BINARY stand for what is given here, with `bugs`: for each the class of
-plans, and patterns for the title of its plan and for the sentence of its finding. Nothing is fetched or built. What is found besides
+The file is an `explore.yaml` in which $CHECKOUT and $BINARY stand for what is given here, and other names for its `values`, which
+--set replaces (--set METRICS=--metrics-bind-address=0). With `bugs`: for each the class of plans, and patterns for the title of its plan and for the sentence of its finding. Nothing is fetched or built. What is found besides
 is printed, too: it is another bug, or a false alarm. The exit status is the number of bugs that are not found.
 """
 
@@ -45,9 +45,10 @@ class KnownBug(NamedTuple):
 def read(path: Path, given: Mapping[str, str]) -> tuple[Exploration, list[KnownBug]]:
     """What to explore, and the bugs that are known of it."""
     text = path.read_text("utf-8")
-    for name, value in given.items():
-        text = text.replace(f"${name}", value)
+    for name, replacement in {**(yaml.safe_load(text).get("values") or {}), **given}.items():
+        text = text.replace(f"${name}", replacement)
     value = yaml.safe_load(text)
+    value.pop("values", None)
     bugs = [KnownBug(bug["issue"], bug["class"], bug["when"], bug["says"]) for bug in value.pop("bugs", [])]
     return settings.parse(value, path.parent), bugs
 
@@ -60,8 +61,10 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--budget", type=duration, default=600.0, help="for how long to explore (default: 10m)")
     parser.add_argument("--class", dest="classes", action="append", default=[], help="plans of this class only")
     parser.add_argument("--output", type=Path, help="a directory for plans and recordings of what is found")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="another value of the file")
     options = parser.parse_args(arguments)
-    given = {"CHECKOUT": str(options.checkout.resolve()), "BINARY": str(options.binary.resolve())}
+    given = dict(each.partition("=")[::2] for each in options.set)
+    given |= {"CHECKOUT": str(options.checkout.resolve()), "BINARY": str(options.binary.resolve())}
     exploration, bugs = read(options.file, given)
     exploration = replace(exploration, budget=options.budget, classes=tuple(options.classes))
     found = {bug.issue: line for bug, line in _explored(exploration, bugs, options.output)}
