@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, get_overloads
 
 import noxu
+from noxu import strategies
 from noxu.testing import plugin
 from noxu.testing.manners import MannersCalls
 from noxu.testing.past import PastCalls
@@ -72,6 +73,8 @@ TYPES: Final = {
     "Users": "names, or a dict of names and their groups",
     "TenantBlock": "a context manager, for `with` and `async with`, whose target is a `TestTenant`",
     "Rollback": "a context manager, for `with` and `async with`",
+    "SearchStrategy": "of Hypothesis: what `given` takes",
+    "BrokenObject": "see [strategies](#strategies-for-hypothesis)",
     "F": "the decorated function, which the decorator returns",
 }
 _WIDTH: Final = 110
@@ -87,7 +90,7 @@ def page() -> str:
         lines.append(f"## {title}\n")
         for name in names:
             lines += _of_class(name, getattr(noxu, name))
-    lines += [*_types(), *_fixtures(), *_options()]
+    lines += [*_strategies(), *_types(), *_fixtures(), *_options()]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip() + "\n"
 
 
@@ -125,12 +128,12 @@ def _methods(class_: type) -> Iterator[tuple[str, Callable[..., Any]]]:
                 yield name, function
 
 
-def _signature(name: str, function: Callable[..., Any]) -> str:
+def _signature(name: str, function: Callable[..., Any], *, bound: bool = True) -> str:
     """`get(what: str, name: str, /, *, namespace: str | None = None) -> dict`, in several lines if it is long."""
     signature = inspect.signature(function)
     parts: list[str] = []
     previous: Any = None
-    for parameter in list(signature.parameters.values())[1:]:
+    for parameter in list(signature.parameters.values())[int(bound) :]:
         kind = parameter.kind
         if previous is parameter.POSITIONAL_ONLY and kind is not parameter.POSITIONAL_ONLY:
             parts.append("/")
@@ -183,6 +186,19 @@ def _code(lines: list[str]) -> str:
 
 def _doc(documented: object) -> str:
     return inspect.getdoc(documented) or ""
+
+
+def _strategies() -> Iterator[str]:
+    """The functions of `noxu.strategies`, and what they return and raise."""
+    yield "## Strategies for Hypothesis\n"
+    yield "`from noxu.strategies import valid, invalid`; [from-schemas.md](from-schemas.md) is the introduction.\n"
+    for name in ("valid", "invalid"):
+        function = getattr(strategies, name)
+        yield f"### {name}\n"
+        yield _code([_signature(name, function, bound=False)])
+        yield f"{_doc(function)}\n"
+    for name in ("BrokenObject", "CannotGenerate", "UnknownDefinition"):
+        yield f"`{name}`: {_doc(getattr(strategies, name))}\n"
 
 
 def _types() -> Iterator[str]:
