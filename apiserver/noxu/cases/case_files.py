@@ -267,6 +267,8 @@ class _Reading:
         others = [name for name in _OF_ALLOWED if expect.get(name) not in (None, False)]
         if denials and others:
             self._refuse(child(place, others[0]), f"a write that is denied has none ({denials[0]})")
+        if "delete" in written and (of_objects := [name for name in _OF_OBJECTS if name in expect]):
+            self._refuse(child(place, of_objects[0]), "a deletion stores no object: it is allowed or denied")
         for name in ("converted", "roundTrip"):
             if name in expect and "convert" not in written:
                 self._refuse(child(place, name), "`convert` is missing in the case: the version to convert to")
@@ -343,6 +345,11 @@ def _user(value: Json) -> str:
     unknown = [name for name in value if name not in _USER]
     if unknown:
         return f"{unknown[0]}: there is no such field: there are {listed_names(_USER)}{meant(str(unknown[0]), _USER)}"
+    if not isinstance(value.get("uid", ""), str):
+        return "uid: it is a text"
+    extra = value.get("extra", {})
+    if not isinstance(extra, dict) or any(map(_texts, extra.values())):
+        return "extra: it has lists of texts by names"
     return _texts(value.get("groups", [])) and "groups: it is a list of texts"
 
 
@@ -385,4 +392,5 @@ _EXPECT: Final[dict[str, _Check]] = {
     "converted": _OBJECT,
     "roundTrip": _is("true or false", bool),
 }
+_OF_OBJECTS: Final = ("stored", "mutated", "converted", "roundTrip", "pruned", "defaulted")
 _OF_ALLOWED: Final = ("allowed", "stored", "mutated", "converted", "roundTrip")
