@@ -75,7 +75,7 @@ async def test_the_server_accepts_what_is_valid_and_names_what_is_broken() -> No
     [
         ("status is a subresource", crd(), "widgets.example.com", {"spec"}),
         ("status is no subresource", crd(required=["status"]), "widgets.example.com/v2", {"spec", "status"}),
-        ("a rule about the name", crd(**{"x-kubernetes-validations": [{"rule": "self.metadata.name == 'only-me'"}]}),
+        ("a rule about the name", crd(SPEC, **{"x-kubernetes-validations": [{"rule": "self.metadata.name == 'only-me'"}]}),
          "widgets.example.com", {"spec"}),
     ],
 )  # fmt: skip
@@ -106,7 +106,7 @@ def test_a_version_without_a_schema_is_said() -> None:
 
 
 def test_hopeless_rules_are_said() -> None:
-    resource = resource_of([crd(**{"x-kubernetes-validations": [{"rule": "false"}]})], "widgets.example.com")
+    resource = resource_of([crd(SPEC, **{"x-kubernetes-validations": [{"rule": "false"}]})], "widgets.example.com")
     with pytest.raises(CannotGenerate, match="no object is found that is accepted; the last one"):
         valid_object(resource, Random(0).randrange)
 

@@ -69,7 +69,7 @@ STARTED = [
     "event Normal SuccessfulCreate: Created job x-24394260",
     "update cronjobs/status x",
 ]
-SAW = ["event Normal SawCompletedJob: Saw completed job: old, status: Complete"]
+SAW = ["event Normal SawCompletedJob: Saw completed job: old, condition: Complete"]
 ACTIVE = "event Normal JobAlreadyActive: Not starting job because prior execution is running and concurrency policy is Forbid"
 NEW = {"created": TOP}
 
@@ -234,7 +234,7 @@ def test_a_job_that_cannot_be_created() -> None:
     with pytest.raises(ApiError, match="no"):
         play.run(cron_job_steps, KEY)
     assert play.done() == [
-        "event Normal SawCompletedJob: Saw completed job: old, status: Failed",
+        "event Normal SawCompletedJob: Saw completed job: old, condition: Failed",
         "create jobs x-24394260",
         "event Warning FailedCreate: Error creating job: no",
         "update cronjobs/status x",

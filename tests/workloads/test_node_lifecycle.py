@@ -117,8 +117,8 @@ def test_nodes_come_and_go() -> None:
     play.run(controller.steps, "node-1")
     play.run(controller.steps, "node-1")
     assert play.done() == [
-        "event Normal RegisteredNode: Registered Node node-1 in Controller",
-        "event Normal RemovingNode: Removing Node node-1 from Controller",
+        "event Normal RegisteredNode: Node node-1 event: Registered Node node-1 in Controller",
+        "event Normal RemovingNode: Node node-1 event: Removing Node node-1 from Controller",
     ]
 
 

@@ -315,7 +315,7 @@ def noted(
             events.append(NewEvent(cron_job, WARNING, "UnexpectedJob", text))
         elif end and uid in known:
             ended.add(uid)
-            events.append(NewEvent(cron_job, NORMAL, "SawCompletedJob", f"Saw completed job: {name}, status: {end}"))
+            events.append(NewEvent(cron_job, NORMAL, "SawCompletedJob", f"Saw completed job: {name}, condition: {end}"))
         if end == "Complete":
             last = max(filter(None, (last, (job.get("status") or {}).get("completionTime"))), default=None)
     left = []

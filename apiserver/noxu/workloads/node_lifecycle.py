@@ -75,12 +75,17 @@ class NodeLifecycleController(WorkloadController):
         if node is None:
             if known is not None:
                 del self._known[key.name]
-                yield [NewEvent(known, NORMAL, "RemovingNode", f"Removing Node {key.name} from Controller")]
+                yield [_event(known, "RemovingNode", f"Removing Node {key.name} from Controller")]
             return None
         self._known[key.name] = node
         if known is None:
-            yield [NewEvent(node, NORMAL, "RegisteredNode", f"Registered Node {key.name} in Controller")]
+            yield [_event(node, "RegisteredNode", f"Registered Node {key.name} in Controller")]
         return (yield from lifecycle(objects, key, now))
+
+
+def _event(node: Object, reason: str, message: str) -> NewEvent:
+    """RecordNodeEvent."""
+    return NewEvent(node, NORMAL, reason, f"Node {node['metadata']['name']} event: {message}")
 
 
 def concerned(objects: Objects, kind: Kind, old: Object | None, new: Object | None) -> Iterable[NamespacedName]:

@@ -165,7 +165,7 @@ BACK_OFF = "CrashLoopBackOff"
         ),
         ("is never ready", pod("never-ready"), {0: "Running 0/1 running 0", 10_000: "Running 0/1 running 0"}),
         ("is ready late", pod("slow-ready=30s"), {29: "Running 0/1 running 0", 30: "Running 1/1 running 0 Ready"}),
-        ("is evicted", pod("evicted"), {0: "Failed 0/1 ContainerCreating 0"}),
+        ("is evicted before it starts, so that it has no containers", pod("evicted"), {0: "Failed 0/0  0"}),
         (
             "has one container that fails",
             pod("b:crash-loop", containers=[{"name": "a", "image": "x"}, {"name": "b", "image": "y"}]),
@@ -180,10 +180,11 @@ def test_a_pod(situation: str, value: Object, expected: dict[int, str]) -> None:
     assert {seconds: timeline.until(seconds) for seconds in expected} == expected
 
 
-def test_a_pod_is_ready_after_one_write_of_its_status_and_three_events() -> None:
+def test_the_containers_of_a_pod_are_created_and_then_it_is_ready() -> None:
     timeline = Timeline(pod())
     timeline.until(0)
     assert timeline.play.done() == [
+        "update pods/status web-1",
         f'event Normal Pulled: Container image "nginx" already {IMAGE}',
         "event Normal Created: Container created",
         "event Normal Started: Container started",

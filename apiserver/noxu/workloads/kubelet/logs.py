@@ -30,7 +30,9 @@ def text_of(pod: Object, container: str) -> str:
 def missing(pod: Object, container: str, *, previous: bool) -> str:
     """Why there is no log (kubelet's validateContainerLogStatus); "": there is one."""
     name, pod_name = container or pod["spec"]["containers"][0]["name"], pod["metadata"]["name"]
-    status = status_of(pod, name) or {}
+    status = status_of(pod, name)
+    if status is None:
+        return f'container "{name}" in pod "{pod_name}" is not available'
     state, last = status.get("state") or {}, status.get("lastState") or {}
     if previous:
         return "" if "terminated" in last else f'previous terminated container "{name}" in pod "{pod_name}" not found'

@@ -21,6 +21,7 @@ from noxu.workloads.writes import WARNING
 
 JOB_SECONDS: Final = 1.0
 """How long the containers of a Job's pod run, unless their behaviour says otherwise."""
+STATUSES: Final = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 TERMINATED: Final = 143  # SIGTERM
 EVICTED: Final = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 0Mi. "
 
@@ -216,10 +217,9 @@ def _stopped(status: Object, code: int, now: datetime, reason: str = "") -> Obje
 def ended(pod: Object, now: datetime, reason: str = "") -> Object:
     """The status of a pod whose containers are stopped: it has failed, unless it had finished before."""
     before = pod.get("status") or {}
-    fields = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
     stopped = {
         field: [_stopped(status, TERMINATED, now, reason) for status in before[field]]
-        for field in fields
+        for field in STATUSES
         if before.get(field)
     }
     shown = {**before, **stopped, "phase": "Failed"}
@@ -229,7 +229,10 @@ def ended(pod: Object, now: datetime, reason: str = "") -> Object:
 
 
 def _evicted(pod: Object, now: datetime) -> PodStep:
+    """A pod none of whose containers has run has none in its status, as one that a kubelet does not admit: it is seen as Evicted."""
     status = ended(pod, now)
+    if not any(_has_run(each) for field in STATUSES for each in status.get(field) or ()):
+        status = {field: value for field, value in status.items() if field not in STATUSES}
     disrupted = {
         "type": "DisruptionTarget",
         "status": "True",
