@@ -14,7 +14,9 @@ from typing import Final
 import pytest
 
 from noxu.testing.handle import Noxu
+from tests.clients.conftest import Session
 from tests.clients.test_client_go import BUILD_TIMEOUT, build
+from tests.docs.blocks import blocks
 from tests.optional import require_package, require_program
 from tests.timing import HANGS_AFTER, eventually
 
@@ -94,3 +96,8 @@ def test_an_operator_that_waits_for_workloads_comes_to_its_end(
         finally:
             process.kill()
             process.wait(HANGS_AFTER)
+
+
+def test_the_session_of_the_page(session: Session) -> None:
+    [block] = [each for each in blocks() if each.page == "docs/workloads.md" and each.language == "console"]
+    session(block.text)
