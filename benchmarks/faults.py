@@ -98,7 +98,12 @@ def copy(url: str, suffix: str, seed: int, started: Callable[[], object]) -> Non
         if event["type"] == "ADDED" and name.startswith("in-"):
             time.sleep(chance.random() * LONGEST_DELAY)
             body = json.dumps({"metadata": {"name": f"{name.removeprefix('in-')}-{suffix}"}})
-            writing.request("POST", MAPS, body, {"Content-Type": "application/json", "User-Agent": suffix})
+            headers = {"Content-Type": "application/json", "User-Agent": suffix}
+            try:
+                writing.request("POST", MAPS, body, headers)
+            except ConnectionError:  # it was idle for long, on a busy machine
+                writing.close()
+                writing.request("POST", MAPS, body, headers)
             writing.getresponse().read()
 
 

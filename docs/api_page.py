@@ -35,6 +35,7 @@ SECTIONS: Final = {
     "Errors": ("ApiError", "Denied", "LoadError", "StartError", "Stopped", "UnknownKind", "WaitTimeout"),
     "Warnings": ("ApiWarning", "UnknownFieldWarning"),
     "The factory": ("MakeNoxu",),
+    "Exploring": ("explore", "ExploreResult", "ExploreFinding"),
     "Arguments of servers": ("Authentication", "Clock"),
 }
 _HEAD: Final = """# The Python API
@@ -72,6 +73,7 @@ TYPES: Final = {
     "Users": "names, or a dict of names and their groups",
     "TenantBlock": "a context manager, for `with` and `async with`, whose target is a `TestTenant`",
     "Rollback": "a context manager, for `with` and `async with`",
+    "PythonController": 'words of a command, `"package.module:function"`, a function of a module, or a module with handlers of kopf',
     "F": "the decorated function, which the decorator returns",
 }
 _WIDTH: Final = 110
@@ -86,9 +88,16 @@ def page() -> str:
     for title, names in SECTIONS.items():
         lines.append(f"## {title}\n")
         for name in names:
-            lines += _of_class(name, getattr(noxu, name))
+            public = getattr(noxu, name)
+            lines += _of_class(name, public) if inspect.isclass(public) else _of_function(name, public)
     lines += [*_types(), *_fixtures(), *_options()]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip() + "\n"
+
+
+def _of_function(name: str, function: Callable[..., Any]) -> Iterator[str]:
+    yield f"### {name}\n"
+    yield _code([_signature(name, function, skipped=0)])
+    yield f"{_doc(function)}\n"
 
 
 def _of_class(name: str, class_: type) -> Iterator[str]:
@@ -125,12 +134,12 @@ def _methods(class_: type) -> Iterator[tuple[str, Callable[..., Any]]]:
                 yield name, function
 
 
-def _signature(name: str, function: Callable[..., Any]) -> str:
+def _signature(name: str, function: Callable[..., Any], skipped: int = 1) -> str:
     """`get(what: str, name: str, /, *, namespace: str | None = None) -> dict`, in several lines if it is long."""
     signature = inspect.signature(function)
     parts: list[str] = []
     previous: Any = None
-    for parameter in list(signature.parameters.values())[1:]:
+    for parameter in list(signature.parameters.values())[skipped:]:
         kind = parameter.kind
         if previous is parameter.POSITIONAL_ONLY and kind is not parameter.POSITIONAL_ONLY:
             parts.append("/")
@@ -195,10 +204,11 @@ def _types() -> Iterator[str]:
 def _fixtures() -> Iterator[str]:
     yield "## Fixtures of pytest\n"
     yield "| | |\n|---|---|"
-    for name in ("noxu", "noxu_class", "noxu_module", "noxu_session", "make_noxu"):
+    for name in ("noxu", "noxu_class", "noxu_module", "noxu_session", "make_noxu", "explored"):
         text = " ".join(_doc(getattr(plugin, name)).split())
         yield f"| `{name}` | {text} |"
     yield "\n`@pytest.mark.noxu(*manifests, **arguments)`: what the servers of a test load, and further arguments of `Noxu`.\n"
+    yield "`@pytest.mark.noxu_explore(config, **arguments)`: what `explored` explores, as the arguments of `explore`.\n"
 
 
 def _options() -> Iterator[str]:

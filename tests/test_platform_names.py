@@ -34,6 +34,9 @@ ABSENT_MODULES: Final = {
 SOURCES: Final = sorted(path for folder in ("apiserver", "storage") for path in (ROOT / folder).rglob("*.py"))
 NOT_ON_WINDOWS: Final = {
     "apiserver/noxu/envtest/etcd.py": "a program of `noxu envtest`, which refuses to run there",
+    "apiserver/noxu/exploration/pod_mounts.py": "`noxu explore`: `check_command` refuses every command there",
+    "apiserver/noxu/exploration/processes.py": "as above",
+    "apiserver/noxu/exploration/runs.py": "as above",
     "apiserver/noxu/process/supervision.py": "`noxu run`: `check_command` refuses every command there",
     "apiserver/noxu/testing/programs.py": "`noxu.program`, as above",
 }

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from noxu.config import Authentication as Authentication
     from noxu.config import StartError as StartError
     from noxu.control.recorded_requests import RecordedRequest as RecordedRequest
+    from noxu.exploration.results import ExploreFinding as ExploreFinding
+    from noxu.exploration.results import ExploreResult as ExploreResult
+    from noxu.exploration.results import explore as explore
     from noxu.manifests.documents import LoadError as LoadError
     from noxu.testing.client import ApiWarning as ApiWarning
     from noxu.testing.client import UnknownFieldWarning as UnknownFieldWarning
@@ -44,6 +47,8 @@ _HOMES = {
     "Authentication": "noxu.config",
     "Clock": "noxu.clock",
     "Denied": "noxu.testing.functions",
+    "ExploreFinding": "noxu.exploration.results",
+    "ExploreResult": "noxu.exploration.results",
     "LoadError": "noxu.manifests.documents",
     "LoggedWrite": "noxu.testing.write_log",
     "MakeNoxu": "noxu.testing.handle",
@@ -61,6 +66,7 @@ _HOMES = {
     "Watch": "noxu.testing.watching",
     "WatchEvent": "noxu.testing.watching",
     "WriteCause": "noxu.testing.write_log",
+    "explore": "noxu.exploration.results",
 }
 
 __all__ = [
@@ -69,6 +75,8 @@ __all__ = [
     "Authentication",
     "Clock",
     "Denied",
+    "ExploreFinding",
+    "ExploreResult",
     "LoadError",
     "LoggedWrite",
     "MakeNoxu",
@@ -86,6 +94,7 @@ __all__ = [
     "Watch",
     "WatchEvent",
     "WriteCause",
+    "explore",
 ]
 
 

@@ -42,6 +42,7 @@ RUN: Final = (
     "docs/quickstart.md sh",
     "docs/tenants.md console",
     "docs/workloads.md console",
+    "docs/tests-of-crds.md console",
 )
 
 # Programs whose commands cannot be run, and why.

@@ -9,24 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from noxu.exploration import exploring, judging, plans, recording, runs, settings, steps
+from conformance import taught
+from noxu.exploration import exploring, judging, plans, recording, runs, settings
 from noxu.exploration.runs import RunFailed
 from noxu.exploration.settings import ControllerCommand, Exploration
 
-ROOT = Path(__file__).parents[2]
 TAUGHT = Path(__file__).parent / "taught"
-WIDGET = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a", "namespace": "default"}}
 
 
-def exploration(module: str, *arguments: str, classes: tuple[str, ...] = ()) -> Exploration:
-    """One Widget is applied. A single clean run: these controllers do nothing by chance."""
+def exploration(module: str, *arguments: str) -> Exploration:
+    """A single clean run: these controllers do nothing by chance."""
+    case = next(bug for bug in taught.BUGS if bug.name == module)
     command = (sys.executable, "-m", f"tests.exploration.taught.{module}", *arguments)
-    controller = ControllerCommand(command, directory=ROOT)
-    workload = steps.parse([{"apply": {**WIDGET, "spec": {"size": 2}}}], TAUGHT)
-    return replace(
-        Exploration((controller,), tuple(workload), (TAUGHT / "widgets.yaml",)),
-        classes=classes, quiet=0.5, clean_runs=1,
-    )  # fmt: skip
+    return replace(taught.exploration(case, command), clean_runs=1)
 
 
 @pytest.mark.slow
@@ -38,7 +33,7 @@ def exploration(module: str, *arguments: str, classes: tuple[str, ...] = ()) -> 
     ],
 )
 def test_a_crash_between_two_writes(arguments: tuple[str, ...], found: list[str]) -> None:
-    explored = exploration("crash", *arguments, classes=("crash",))
+    explored = exploration("crash", *arguments)
     learnt = exploring.learn(explored)
     judged = exploring.attempt(explored, learnt, learnt.plans[0])
     assert judged.had_effect, judged
@@ -49,6 +44,41 @@ def test_a_crash_between_two_writes(arguments: tuple[str, ...], found: list[str]
     assert plans.parse(plan).value == judged.plan.value
     assert [change.place for change in read.changes] == [change.place for change in judged.recording.changes]
     assert judging.judge(learnt.clean, judged.plan, read) == judged.findings
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "plan", "found"),
+    [
+        (
+            "stale",
+            "it was created, and it has written configmaps data-a, and sees widgets as it was when its deletion began",
+            "the controller deleted configmaps default/data-a",
+        ),
+        (
+            "spec",
+            "spec.paused becomes true",
+            "setting a field back does not lead back: configmaps default/a-paused is there",
+        ),
+    ],
+)
+def test_a_bug_is_found(name: str, plan: str, found: str) -> None:
+    """All of them, and their twins: `python -m conformance.taught`."""
+    explored = exploration(name, "--bug")
+    learnt = exploring.learn(explored)
+    [chosen] = [each for each in learnt.plans if plan in each.title]
+    judged = exploring.attempt(explored, learnt, chosen)
+    assert judged.findings, judged
+    assert judged.findings[0].sentence.startswith(found)
+
+
+def test_an_invariant_about_what_there_is_not_is_refused() -> None:
+    explored = exploration("crash")
+    [misspelt] = settings.parse({"invariants": [{"idle": "objects('wigdets').size() > 0"}]}, TAUGHT).invariants
+    with pytest.raises(
+        RunFailed, match=r"invariants: objects\('wigdets'\).*: no kind 'wigdets' is served; did you mean widgets"
+    ):
+        runs.run(replace(explored, invariants=(misspelt,)), plans.CLEAN)
 
 
 def test_a_program_that_ends_at_once_is_named() -> None:

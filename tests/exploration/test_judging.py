@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from noxu.exploration.judging import CleanRuns, clean_runs, judge, judge_clean
+from noxu.exploration.judging import CleanRuns, clean_runs, is_done, judge, judge_clean
 from noxu.exploration.masks import learn
 from noxu.exploration.plans import RunPlan
 from noxu.exploration.recording import Life, StepResult
@@ -167,3 +167,156 @@ def test_what_is_not_made_again_is_said() -> None:
     assert [finding.sentence for finding in judge(two_clean_runs(), plan, script.recording())] == [
         "configmaps default/a was deleted behind the controller's back, and is not made again"
     ]
+
+
+PAUSES = RunPlan("spec", "", steps=({"after": 1, "steps": [{"patch": {}}, {"patch": {}}]},))
+"""A field is changed in step 2, and changed back in step 3."""
+
+
+def changed_and_changed_back(*written: tuple[str, str, str, dict[str, Any]], back: bool = True) -> Script:
+    script = Script()
+    script.write("workload", "create", WIDGETS, "a", spec={"paused": False})
+    script.write("controller", "create", CONFIGS, "a", data={"paused": "no"})
+    script.step = 2
+    script.write("workload", "patch", WIDGETS, "a", spec={"paused": True})
+    script.write("controller", "patch", CONFIGS, "a", data={"paused": "yes"})
+    script.write("controller", "create", CONFIGS, "note")
+    script.step = 3
+    script.write("workload", "patch", WIDGETS, "a", spec={"paused": False})
+    if back:
+        script.write("controller", "patch", CONFIGS, "a", data={"paused": "no"})
+        script.write("controller", "delete", CONFIGS, "note")
+    for author, resource, name, fields in written:
+        script.write(author, "patch", resource, name, **fields)
+    script.step = 4
+    return script
+
+
+@rows(
+    "script, found",
+    [
+        (changed_and_changed_back(), []),
+        (
+            changed_and_changed_back(back=False),
+            [
+                "setting a field back does not lead back: data.paused is 'yes' instead of 'no' in configmaps default/a",
+                "setting a field back does not lead back: configmaps default/note is there (created by the controller at revision 14)",
+            ],
+        ),
+        (changed_and_changed_back(("controller", WIDGETS, "a", {"status": {"observedGeneration": 3}})), []),
+        (
+            changed_and_changed_back(("controller", WIDGETS, "a", {"status": {"last": "x"}})),
+            [
+                "setting a field back does not lead back: status.last is 'x' instead of absent in widgets.example.com default/a"
+            ],
+        ),
+        (changed_and_changed_back(("statefulset-controller", CLAIMS, "data-a-2", {})), []),
+    ],
+    ids=[
+        "all is as before",
+        "it forgets what it has made",
+        "generations are counted on",
+        "the status remembers",
+        "a StatefulSet keeps the claims of pods that are gone",
+    ],
+)
+def test_setting_a_field_back_leads_back(script: Script, found: list[str]) -> None:
+    assert [finding.sentence for finding in judge(two_clean_runs(), PAUSES, script.recording())] == found
+
+
+def test_a_change_that_is_refused_is_no_fault_of_the_controller() -> None:
+    steps = [StepResult("start", 0.1), StepResult("step 1", 0.1), StepResult("step 2", 0.1, "Invalid: spec.size")]
+    recording = changed_and_changed_back(back=False).recording(steps=[*steps, StepResult("end", 0.1)])
+    assert judge(two_clean_runs(), PAUSES, recording) == []
+    assert not is_done(PAUSES, recording)
+    [stuck] = judge(two_clean_runs(), PAUSES, clean().recording(steps=[*steps[:1], StepResult("step 1", 30.0, "no")]))
+    assert stuck.sentence == "step 1 did not succeed: no"
+
+
+@rows(
+    "habit, plan, sentences",
+    [
+        (
+            "hot_loops",
+            PLAN,
+            ["the controller has a bad habit, a hot loop: widgets a, 20 times in 1 s"],
+        ),
+        ("hot_loops", PLAN._replace(moves=({},)), []),
+        ("no_op_writes", PLAN, []),
+        ("conflicts", PLAN, ["the controller has a bad habit, a conflict: widgets a, 20 times in 1 s"]),
+        ("conflicts", PLAN._replace(instances=2), []),
+        ("early_retries", PLAN, []),
+        ("polling", PLAN, []),
+    ],
+    ids=[
+        "a hot loop",
+        "with a view of the past it cannot know better",
+        "writes that change nothing are harmless",
+        "many conflicts",
+        "two instances lose conflicts",
+        "an event comes before the time that Retry-After has asked for",
+        "it polls as it does in clean runs",
+    ],
+)
+def test_manners_are_judged_by_those_of_clean_runs(habit: str, plan: RunPlan, sentences: list[str]) -> None:
+    usual = two_clean_runs()._replace(habits=frozenset({"polling"}))
+    recording = clean().recording(habits=[(habit, 1, "widgets a, 20 times in 1 s")])
+    assert [finding.sentence for finding in judge(usual, plan, recording)] == sentences
+
+
+@rows(
+    "finalizers, owner, sentences",
+    [
+        (["x"], "", ["configmaps default/a is left at the end (updated by the controller at revision 17)"]),
+        ([], "uid-10", ["configmaps default/a is left at the end (updated by the controller at revision 17)"]),
+    ],
+    ids=["a finalizer is never removed", "an owned object outlives its owner"],
+)
+def test_what_a_deletion_leaves_behind_is_found(finalizers: list[str], owner: str, sentences: list[str]) -> None:
+    def deleted(*, all_of_it: bool) -> Script:
+        script = clean()
+        script.write("workload", "delete", WIDGETS, "a")
+        if all_of_it:
+            script.write("controller", "delete", CONFIGS, "a")
+        else:
+            metadata = {"finalizers": finalizers, "ownerReferences": [{"uid": owner, "kind": "Widget", "name": "a"}]}
+            script.write("controller", "patch", CONFIGS, "a", metadata=metadata)
+        return script
+
+    usual = [deleted(all_of_it=True).recording()]
+    found = judge(clean_runs(usual, learn(usual)), PLAN, deleted(all_of_it=False).recording())
+    assert [finding.sentence for finding in found] == sentences
+
+
+FAILING = RunPlan("workload", "", steps=({"after": 1, "steps": [{"pod": {"name": "a-*", "fail": "crash-loop"}}]},))
+DEPLOYMENTS = "deployments.apps"
+
+
+def with_a_pod(restarts: int, *, replicas: int = 1, phase: str = "Ready") -> Script:
+    script = clean()
+    script.write("controller", "create", DEPLOYMENTS, "a", spec={"replicas": replicas}, status={"restarted": restarts})
+    script.write("replicaset-controller", "create", "pods", "a-1", status={"restartCount": restarts})
+    script.write("controller", "patch", WIDGETS, "a", subresource="status", status={"phase": phase})
+    return script
+
+
+@rows(
+    "script, plan, found",
+    [
+        (with_a_pod(3), FAILING, []),
+        (with_a_pod(3), PLAN, ["deployments.apps default/a", "pods default/a-1"]),
+        (with_a_pod(3, replicas=2), FAILING, ["deployments.apps default/a"]),
+        (with_a_pod(3, phase="Failed"), FAILING, ["widgets.example.com default/a"]),
+    ],
+    ids=[
+        "pods that were made to fail have restarted",
+        "otherwise that is a difference",
+        "the spec of the Deployment is compared",
+        "so is what the controller says of it",
+    ],
+)
+def test_what_failing_pods_remember_is_not_held_against_the_controller(
+    script: Script, plan: RunPlan, found: list[str]
+) -> None:
+    usual = [with_a_pod(0).recording()]
+    assert [each.subject for each in judge(clean_runs(usual, learn(usual)), plan, script.recording())] == found

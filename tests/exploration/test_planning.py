@@ -97,3 +97,51 @@ def test_classes_take_turns() -> None:
 def test_every_plan_can_be_written_and_read() -> None:
     for plan in plans(considered(clean())):
         assert parse(plan.value).value == plan.value
+
+
+def deleted_and_created_again() -> Script:
+    script = clean()
+    script.step = 3
+    script.write("workload", "delete", WIDGETS, "a")
+    script.step = 4
+    script.write("workload", "create", WIDGETS, "a", spec={"size": 1})
+    script.write("controller", "create", CONFIGS, "b", data={"size": "1"})
+    script.write("controller", "create", SECRETS, "b", data={"token": "x"})
+    return script
+
+
+def test_an_old_view_comes_also_when_the_controller_has_acted_on_the_new_state() -> None:
+    found = plans(considered(deleted_and_created_again()), ["stale"])
+    seen = {plan.title: plan for plan in found}
+    title = (
+        "the controller starts again when widgets a: it was created, and it has written secrets b, and sees widgets as it was "
+        "when it was deleted"
+    )
+    assert seen[title].moves[1]["when"] == {"created": SECRETS, "name": "b", "namespace": "default"}
+    assert title.replace(", and it has written secrets b", "") in seen
+
+
+def test_triggers_count_from_the_first_step_on() -> None:
+    found = transitions(considered(deleted_and_created_again()))[ObjectPlace(WIDGETS, "default", "a")]
+    assert found[-1].trigger == {"created": WIDGETS, "name": "a", "namespace": "default", "nth": 2}
+    script = clean()
+    for n, change in enumerate(script.changes):
+        script.changes[n] = change._replace(step=0)
+    assert transitions(considered(script)) == {}
+
+
+def test_what_ends_an_unobserved_state_does_not_depend_on_it() -> None:
+    """The deletion is followed by what the controller does about it, which does not come if it has not seen it."""
+    script = clean()
+    script.step = 3
+    script.write("workload", "patch", WIDGETS, "a", spec={"size": 0})
+    script.write(
+        "controller", "patch", WIDGETS, "a", subresource="status", status={"size": 0},
+        why=[("watch", 16, "MODIFIED", WIDGETS, "a")],
+    )  # fmt: skip
+    script.step = 4
+    script.write("workload", "patch", WIDGETS, "a", spec={"size": 3})
+    assert [title for title in titles(script, "unobserved") if "from 1 to 0:" in title] == [
+        "the controller does not see of widgets a that spec.size went from 1 to 0: only what came before, and that then "
+        "spec.size went from 0 to 3"
+    ]

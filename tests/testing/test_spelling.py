@@ -55,6 +55,14 @@ def guarded(resource: str = "widgets.example.com", **options: Any) -> Wrong:
     return lambda noxu: noxu.validating(resource, **options)(lambda request: None)
 
 
+def explored(config: Any = None, **arguments: Any) -> Wrong:
+    """Of a controller that is never started: another argument is wrong."""
+    right = {"command": ["true"], "workload": [{"apply": widget("a")}]}
+    if "controller" in arguments:
+        del right["command"]
+    return lambda _: package.explore(config, **{**right, **arguments})
+
+
 KIND = "no kind 'widgetz' is served; did you mean widgets.example.com?"
 NAMESPACE = 'namespace: no "defualt" exists or has existed; did you mean default?'
 CLIENT = 'client: no user agent begins with "oprator"; did you mean operator?'
@@ -185,6 +193,20 @@ PARAMETERS: dict[str, Checked | Free] = {
     "Noxu.program(log)": Free("a file that is made"),
     "Noxu.program(environment)": Free("variables may have any names"),
     "Noxu.program(directory)": Free("a directory, which the system refuses if it is not there"),
+    "explore(config)": Checked(explored("explroe.yaml"), "explroe.yaml cannot be read: No such file or directory"),
+    "explore(command)": Checked(explored(command=["nothing-of-that-name"]), "controller: there is no command nothing-of-that-name in the PATH"),
+    "explore(controller)": Checked(explored(controller="tests.nothing:main"), "controller: there is no module 'tests.nothing' in sys.path"),
+    "explore(environment)": Free("variables may have any names"),
+    "explore(manifests)": Checked(explored(manifests="crds.yaml"), "manifests: there is no file crds.yaml"),
+    "explore(workload)": Checked(explored(workload=[{"aply": "a.yaml"}]), "workload[0]: there is no step 'aply'; did you mean apply?"),
+    "explore(invariants)": Checked(explored(invariants=[{"allways": "true"}]), "invariants[0].allways: there is no such field; did you mean always?"),
+    "explore(ignore)": Free("a pattern that fits nothing is right: what it is about may be made under a fault only"),
+    "explore(classes)": Checked(explored(classes="crahs"), "classes: 'crahs' is none of crash, stale, unobserved, ambiguous, refused, drift, order, workload, spec; did you mean crash?"),
+    "explore(plan)": Checked(explored(plan={"class": "crahs"}), "class: 'crahs' is none of crash, stale, unobserved, ambiguous, refused, drift, order, workload, spec; did you mean crash?"),
+    "explore(webhooks)": Checked(explored(webhooks={"prot": 9443}), "webhooks.prot: there is no such field; did you mean port?"),
+    "explore(budget)": Checked(explored(budget="soon"), "budget: "),
+    "explore(quiet)": Checked(explored(quiet="soon"), "quiet: "),
+    "explore(directory)": Free("a directory, below which files are looked for"),
     "Denied(message)": OWN,
     "Denied(reason)": Free("a webhook may refuse for any reason"),
     "ApiError(message)": Free("the server makes it"),
@@ -194,7 +216,9 @@ PARAMETERS: dict[str, Checked | Free] = {
 }  # fmt: skip
 """The arguments of `make_noxu` are those of `Noxu`, and a user has the verbs of the handle."""
 
-_TEXT = re.compile(r"\bstr\b|Literal|Object|Source|Condition|Patch|Profile|Users|Mapping\[str|PastMoment|Plan")
+_TEXT = re.compile(
+    r"\bstr\b|Literal|Object|Source|Condition|Patch|Profile|Users|Mapping\[str|PastMoment|Plan|PythonController"
+)
 
 
 def functions() -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -204,6 +228,7 @@ def functions() -> Iterator[tuple[str, Callable[..., Any]]]:
     for name, function in inspect.getmembers(Noxu, inspect.isfunction):
         if not name.startswith("_"):
             yield f"Noxu.{name}", function
+    yield "explore", package.explore
 
 
 def texts() -> set[str]:
@@ -211,8 +236,8 @@ def texts() -> set[str]:
     found = set()
     for name, function in functions():
         for each in get_overloads(function) or [function]:
-            for parameter in list(inspect.signature(each).parameters.values())[1:]:
-                if _TEXT.search(str(parameter.annotation)):
+            for parameter in inspect.signature(each).parameters.values():
+                if parameter.name != "self" and _TEXT.search(str(parameter.annotation)):
                     found.add(f"{name}({parameter.name})")
     return found
 

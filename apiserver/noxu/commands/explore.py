@@ -11,24 +11,26 @@ ends, or it does not do in a clean run what the workload waits for. What is foun
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
+import signal
 import sys
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from noxu.commands import calls, progress
 from noxu.config import StartError
-from noxu.exploration import exploring, plans, recording, report, settings, steps
-from noxu.exploration.exploring import Confirmed, Explored, Judged, Learnt, UnusableController
+from noxu.exploration import exploring, plans, report, results, runs, settings, steps
+from noxu.exploration.exploring import Explored, Judged, Learnt, UnusableController
 from noxu.exploration.plans import PlanError, RunPlan
-from noxu.exploration.runs import RunFailed
+from noxu.exploration.runs import RunFailed, RunInterrupted
 from noxu.exploration.settings import Exploration, SettingsError
 from noxu.manifests.documents import LoadError
-from noxu.process.supervision import NotRunnable, check_command
+from noxu.process.signals import STOPPING
+from noxu.process.supervision import BY_SIGNAL, NotRunnable
 from noxu.testing.sources import documents
 
 NOTHING_FOUND: Final = 0
@@ -39,11 +41,9 @@ JOBS: Final = 2
 
 def run(options: argparse.Namespace) -> int:
     try:
-        exploration = _exploration(options)
-        for controller in exploration.controllers:
-            check_command(controller.command[0])
+        exploration = runs.check(_exploration(options))
         plan = None if options.plan is None else plans.read(options.plan)
-        return _explore(options, exploration, plan)
+        return _until_signal(lambda: _explore(options, exploration, plan))
     except NotRunnable as error:
         calls.complain(str(error))
         return error.status
@@ -105,6 +105,31 @@ def _named(path: Path) -> Iterator[dict[str, str]]:
         yield named | ({"namespace": metadata["namespace"]} if metadata.get("namespace") else {})
 
 
+def _until_signal(explore: Callable[[], int]) -> int:
+    """The exit status of an exploration. SIGINT and SIGTERM end its runs, and what was found until then is reported."""
+    received: list[int] = []
+
+    def end(number: int, _frame: object) -> None:
+        received.append(number)
+        threading.Thread(
+            target=runs.interrupt, name="noxu-interrupt"
+        ).start()  # it waits for servers, a handler must not
+
+    runs.allow()
+    before = {
+        number: signal.signal(number, end) for number in STOPPING if signal.getsignal(number) is not signal.SIG_IGN
+    }
+    try:
+        status = explore()
+    except RunInterrupted:
+        calls.complain("the exploration was ended while it learnt from clean runs: nothing is found yet")
+        status = UNUSABLE
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return BY_SIGNAL + received[0] if received else status
+
+
 # -- exploring --------------------------------------------------------------------------------------------------------
 
 
@@ -116,6 +141,10 @@ def _explore(options: argparse.Namespace, exploration: Exploration, plan: RunPla
     outcome.learnt = learnt = exploring.learn(exploration)
     for line in report.mask_lines(outcome):
         note(line)
+    if learnt.ports:
+        listed = ", ".join(map(str, learnt.ports))
+        note(f"the controller listens on port {listed}: one run at a time, and never two instances")
+        exploration = replace(exploration, jobs=1)
     chosen = [plan] * options.repeat if plan is not None else list(learnt.plans)
     if options.dry_run:
         for each in chosen:
@@ -124,25 +153,22 @@ def _explore(options: argparse.Namespace, exploration: Exploration, plan: RunPla
     note(f"{len(chosen)} plans, {exploration.budget:g} s, {exploration.jobs} at a time")
     if plan is not None:
         return _replay(exploration, learnt, chosen)
-    with (
-        progress.shown("explore", "plans", quiet=options.quiet) as report_progress,
-        contextlib.suppress(KeyboardInterrupt),
-    ):
-        for happening in exploring.explore(exploration, learnt, chosen, until=began + exploration.budget):
+    until = began + exploration.budget
+
+    def note_progress() -> str:
+        return report.progress_note(outcome, len(chosen), time.monotonic() - began, exploration.budget)
+
+    with progress.shown("explore", "plans", quiet=options.quiet, note=note_progress) as report_progress:
+        for happening in exploring.explore(exploration, learnt, chosen, until=until):
+            outcome.add(happening)
             if isinstance(happening, Judged):
-                outcome.judged.append(happening)
                 report_progress(len(outcome.judged), len(chosen))
-            elif isinstance(happening, Confirmed):
-                outcome.confirmed.append(happening)
-                files[happening.number] = _written(options.output, happening)
-                if options.format == "text":
-                    print(
-                        "\n".join(report.finding_lines(happening, files[happening.number], learnt.recordings[0])),
-                        flush=True,
-                    )
-    run_ = {id(judged.plan) for judged in outcome.judged}
-    outcome.left = [each for each in chosen if id(each) not in run_]
-    outcome.seconds = time.monotonic() - began
+                continue
+            files[happening.number] = list(map(str, results.saved(options.output, happening)))
+            if options.format == "text":
+                lines = report.finding_lines(happening, files[happening.number], learnt.recordings[0])
+                print("\n".join(lines), flush=True)
+    outcome.finish(chosen, time.monotonic() - began)
     _print(options.format, outcome, files)
     return FOUND if outcome.findings else NOTHING_FOUND
 
@@ -164,21 +190,6 @@ def _replay(exploration: Exploration, learnt: Learnt, chosen: Sequence[RunPlan])
     if len(chosen) > 1:
         print(f"{shown} of {len(chosen)} runs show something")
     return FOUND if shown else NOTHING_FOUND
-
-
-def _written(directory: Path, confirmed: Confirmed) -> list[str]:
-    """Write the plan and the recording of a finding, under names that are free."""
-    directory.mkdir(parents=True, exist_ok=True)
-    content = recording.to_bytes(confirmed.recording, confirmed.plan.value)
-    number = confirmed.number
-    while True:
-        names = [directory / f"explore-{number}.yaml", directory / f"explore-{number}.noxu"]
-        if not any(name.exists() for name in names):
-            break
-        number += 1
-    names[0].write_text(f"# {confirmed.finding.sentence}\n{plans.text_of(confirmed.plan)}", "utf-8")
-    names[1].write_bytes(content)
-    return [str(name) for name in names]
 
 
 def _print(form: str, outcome: Explored, files: dict[int, Sequence[str]]) -> None:

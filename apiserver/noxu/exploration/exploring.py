@@ -20,7 +20,7 @@ from noxu.exploration.judging import CleanRuns, RunFinding
 from noxu.exploration.masks import Mask
 from noxu.exploration.plans import CLEAN, RunPlan
 from noxu.exploration.recording import RunRecording
-from noxu.exploration.runs import KnownTimes, RunFailed
+from noxu.exploration.runs import KnownTimes, RunFailed, RunInterrupted
 from noxu.exploration.settings import Exploration
 from noxu.manifests.documents import LoadError
 
@@ -36,6 +36,8 @@ class Learnt(NamedTuple):
     clean: CleanRuns
     known: KnownTimes
     plans: Sequence[RunPlan]
+    ports: Sequence[int] = ()
+    """At which the controller listens: only one of it runs at a time."""
 
 
 class Judged(NamedTuple):
@@ -76,6 +78,18 @@ class Explored:
     """Plans for which there was no time."""
     seconds: float = 0.0
 
+    def add(self, happening: Judged | Confirmed) -> None:
+        if isinstance(happening, Judged):
+            self.judged.append(happening)
+        else:
+            self.confirmed.append(happening)
+
+    def finish(self, plans: Sequence[RunPlan], seconds: float) -> None:
+        """It is over: those of the plans that were not run are left."""
+        done = {id(judged.plan) for judged in self.judged}
+        self.left = [plan for plan in plans if id(plan) not in done]
+        self.seconds = seconds
+
     @property
     def findings(self) -> list[Confirmed]:
         return [each for each in self.confirmed if each.is_stable]
@@ -111,7 +125,10 @@ def learn(exploration: Exploration) -> Learnt:
         recordings[0], mask, steps=len(exploration.workload), has_nodes=exploration.nodes is not None
     )
     clean = judging.clean_runs(recordings, mask)
-    return Learnt(recordings, mask, clean, known, planning.plans(considered, exploration.classes))
+    webhooks = () if exploration.webhooks is None else (exploration.webhooks.port,)
+    ports = sorted({port for recording in recordings for port in recording.ports}.union(webhooks))
+    planned = planning.plans(considered, exploration.classes_to_run)
+    return Learnt(recordings, mask, clean, known, [plan for plan in planned if plan.instances == 1 or not ports], ports)
 
 
 def _known(recordings: Sequence[RunRecording]) -> KnownTimes:
@@ -137,7 +154,7 @@ def attempt(exploration: Exploration, learnt: Learnt, plan: RunPlan) -> Judged:
 
 
 def _had_effect(plan: RunPlan, recording: RunRecording) -> bool:
-    return bool(recording.fired) or bool(plan.steps) or plan.instances > 1
+    return bool(recording.fired) or plan.instances > 1 or (bool(plan.steps) and judging.is_done(plan, recording))
 
 
 def explore(
@@ -148,35 +165,37 @@ def explore(
     until: float,
     stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[Judged | Confirmed]:
-    """Run plans, `exploration.jobs` at a time, until a moment of the monotonic clock."""
+    """Run plans, `exploration.jobs` at a time, until a moment of the monotonic clock, or until `runs.interrupt`."""
     known: set[tuple[str, str, str]] = set()
-    number = 0
-    for judged in _judged(exploration, learnt, plans, until, stop):
-        yield judged
-        if not judged.findings or judged.recording is None:
-            continue
-        key = judged.plan.klass, *judged.findings[0].signature
-        if key in known:
-            continue
-        known.add(key)
-        number += 1
-        yield confirm(exploration, learnt, judged, number)
+    waiting, running = list(plans), set[Future[Judged | Confirmed]]()
+    jobs = 1 if learnt.ports else max(exploration.jobs, 1)
+    with ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="noxu-explore") as pool:
+        try:
+            while True:
+                while waiting and len(running) < jobs and time.monotonic() < until and not stop():
+                    running.add(pool.submit(attempt, exploration, learnt, waiting.pop(0)))
+                if not running:
+                    return
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    happening = future.result()
+                    if isinstance(happening, Judged) and _is_new(happening, known):
+                        running.add(pool.submit(confirm, exploration, learnt, happening, len(known)))
+                    yield happening
+        except RunInterrupted:
+            return
+        except BaseException:  # such as KeyboardInterrupt: what runs must not keep it waiting
+            runs.interrupt()
+            raise
 
 
-def _judged(
-    exploration: Exploration, learnt: Learnt, plans: Sequence[RunPlan], until: float, stop: Callable[[], bool]
-) -> Iterator[Judged]:
-    waiting = list(plans)
-    running: set[Future[Judged]] = set()
-    with ThreadPoolExecutor(max_workers=max(exploration.jobs, 1), thread_name_prefix="noxu-explore") as pool:
-        while waiting or running:
-            while waiting and len(running) < max(exploration.jobs, 1) and time.monotonic() < until and not stop():
-                running.add(pool.submit(attempt, exploration, learnt, waiting.pop(0)))
-            if not running:
-                return
-            done, running = wait(running, return_when=FIRST_COMPLETED)
-            for future in done:
-                yield future.result()
+def _is_new(judged: Judged, known: set[tuple[str, str, str]]) -> bool:
+    """Whether it shows what no other plan of its class has shown; it is known then."""
+    if not judged.findings or judged.recording is None:
+        return False
+    before = len(known)
+    known.add((judged.plan.klass, *judged.findings[0].signature))
+    return len(known) > before
 
 
 # -- confirming -------------------------------------------------------------------------------------------------------

@@ -9,6 +9,8 @@
     left behind  an object is there at the end that is not there after a clean run
     differs      an object is not at the end what it is after a clean run
     not restored what was changed behind its back stays so
+    not led back what was changed and changed back has left something behind
+    manners      it has a bad habit that it does not have in clean runs, such as a hot loop
     invariant    a condition of the person does not hold
 
 What a plan causes by itself is not held against the controller: objects that the plan deletes may be created again. If a
@@ -22,9 +24,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from noxu.control.manners.habits import HABITS
 from noxu.exploration.masks import Mask, MaskedNames, Path, Shape, end_state, shape_of, state
-from noxu.exploration.plans import RunPlan
-from noxu.exploration.recording import RecordedChange, RunRecording, Shown, at_step, number_of_steps
+from noxu.exploration.plans import WORKLOADS, RunPlan
+from noxu.exploration.recording import WORKLOAD, RecordedChange, RunRecording, Shown, at_step, number_of_steps
 from noxu.values import Object
 
 PANIC: Final = re.compile(r"^(panic: .*|fatal error: .*|thread '.*' panicked at .*)$", re.MULTILINE)
@@ -69,6 +72,8 @@ class CleanRuns(NamedTuple):
     deleted: Mapping[Shape, int]
     steps: Mapping[str, float]
     """The titles of steps, with the longest time."""
+    habits: frozenset[str] = frozenset()
+    """Bad habits that the controller has anyhow."""
 
 
 def clean_runs(recordings: Sequence[RunRecording], mask: Mask) -> CleanRuns:
@@ -82,18 +87,23 @@ def clean_runs(recordings: Sequence[RunRecording], mask: Mask) -> CleanRuns:
             seconds[step.title] = max(seconds.get(step.title, 0.0), step.seconds)
     first = recordings[0]
     ends = [end_state(at_step(first, step), mask) for step in range(number_of_steps(first) + 1)]
-    return CleanRuns(mask, ends, created, deleted, seconds)
+    habits = frozenset(name for recording in recordings for name, _, _ in recording.habits)
+    return CleanRuns(mask, ends, created, deleted, seconds, habits)
 
 
 def judge(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> list[RunFinding]:
     """The findings of a run, the gravest first."""
-    findings = [*_exits(recording), *_busy(recording), *_stuck(recording), *_broken(recording)]
+    findings = [*_exits(recording), *_busy(recording), *_stuck(recording, own_steps(plan)), *_broken(recording)]
+    if not is_done(plan, recording):
+        return findings
+    if plan.klass == "spec":  # another spec is other objects, for as long as it lasts
+        return findings or [*_not_led_back(clean, plan, recording)]
     findings += _taken_away(clean, plan, recording)
     if not any(finding.kind in ("stuck", "busy") for finding in findings):
         findings += _not_restored(clean, plan, recording)
         findings += _made_again(clean, plan, recording)
         findings += _end(clean, plan, recording, {finding.subject for finding in findings})
-    return findings
+    return [*findings, *_manners(clean, plan, recording)]
 
 
 def judge_clean(recording: RunRecording) -> list[RunFinding]:
@@ -142,14 +152,28 @@ def _loop(recording: RunRecording) -> str:
     return ""
 
 
-def _stuck(recording: RunRecording) -> Iterator[RunFinding]:
-    for step in recording.steps:
-        if step.failure:
+def own_steps(plan: RunPlan) -> range:
+    """The numbers of the steps that a plan adds to the workload, among those of a recording; 0 is the start."""
+    if not plan.steps:
+        return range(0)
+    [extra] = plan.steps
+    after = int(extra["after"])
+    return range(after + 1, after + 1 + len(extra["steps"]))
+
+
+def is_done(plan: RunPlan, recording: RunRecording) -> bool:
+    """Whether what a plan adds was accepted. A server or a webhook may refuse it, which is no fault of the controller."""
+    return not any(step.failure for n, step in enumerate(recording.steps) if n in own_steps(plan))
+
+
+def _stuck(recording: RunRecording, leaving_out: range = range(0)) -> Iterator[RunFinding]:
+    for n, step in enumerate(recording.steps):
+        if step.failure and n not in leaving_out:
             first = step.failure.strip().splitlines()
             yield RunFinding(
                 "stuck",
                 step.title,
-                f"{step.title} did not succeed: {first[0] if first else ''}",
+                f"{step.title} did not succeed: {first[0].removesuffix('; now it is') if first else ''}",
                 (),
                 tuple(first[1:12]),
             )
@@ -159,6 +183,31 @@ def _stuck(recording: RunRecording) -> Iterator[RunFinding]:
 def _broken(recording: RunRecording) -> Iterator[RunFinding]:
     for message, where in recording.broken:
         yield RunFinding("invariant", message, f"{message} ({where})")
+
+
+_JUDGED: Final = ("hot_loops", "fights", "retries_without_backoff", "early_retries", "conflicts")
+"""Habits that matter. Others, such as a write that changes nothing, cost a little more under a fault, and that is all."""
+
+
+_COINCIDENCE: Final = {"early_retries": 2}
+"""So many may be by chance: an event comes, and the controller tries again because of that."""
+
+
+def _manners(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> Iterator[RunFinding]:
+    """Bad habits that only a fault brings out. With a view of the past a controller cannot know better; two instances of one that
+    elects no leader are in each other's way, and lose conflicts."""
+    if plan.moves:
+        return
+    for name, number, note in recording.habits:
+        if name not in _JUDGED or name in clean.habits or (name == "conflicts" and plan.instances > 1):
+            continue
+        if number <= _COINCIDENCE.get(name, 0):
+            continue
+        habit = HABITS[name]
+        often = "" if number == 1 else f", {number} times"
+        yield RunFinding(
+            "manners", name, f"the controller has a bad habit, a {habit.title}{often}: {note}", (), (habit.advice,)
+        )
 
 
 # -- writes -----------------------------------------------------------------------------------------------------------
@@ -291,15 +340,17 @@ def _end(clean: CleanRuns, plan: RunPlan, recording: RunRecording, named: set[st
     last = len(clean.ends) - 1
     steps = [] if plan.moves or plan.steps else range(last)
     for step in steps:
-        found = list(_differences(clean.ends[step], at_step(recording, step), clean.mask, named, f"after step {step}"))
+        found = list(
+            _differences(clean.ends[step], plan, at_step(recording, step), clean.mask, named, f"after step {step}")
+        )
         if found:
             yield from found
             return
-    yield from _differences(clean.ends[last], recording, clean.mask, named, "at the end")
+    yield from _differences(clean.ends[last], plan, recording, clean.mask, named, "at the end")
 
 
 def _differences(
-    expected: EndState, recording: RunRecording, mask: Mask, named: set[str], when: str
+    expected: EndState, plan: RunPlan, recording: RunRecording, mask: Mask, named: set[str], when: str
 ) -> Iterator[RunFinding]:
     after = end_state(recording, mask)
     for shape in sorted(expected.keys() - after.keys()):
@@ -309,17 +360,27 @@ def _differences(
         if str(shape) not in named:
             yield RunFinding("left behind", str(shape), f"{shape} is left {when}{_last_write(shape, recording)}")
     for shape in sorted(after.keys() & expected.keys()):
-        if str(shape) in named or shape.resource in _FOLLOWING:
-            continue
+        if (
+            str(shape) in named
+            or shape.resource in _FOLLOWING
+            or (plan.klass == "workload" and shape.resource == "pods")
+        ):
+            continue  # pods remember that the plan has made them fail, and those that have failed stay
         one, two = expected[shape], after[shape]
         if len(one) != len(two):
             word = "left behind" if len(two) > len(one) else "missing"
             yield RunFinding(word, str(shape), f"there are {len(two)} of {shape} {when} instead of {len(one)}")
             continue
+        if plan.klass == "workload" and shape.resource in WORKLOADS:
+            one, two = _without_status(one), _without_status(two)  # it counts the pods that have failed
         lines = [line for before, now in zip(one, two, strict=True) for line in _fields(before, now)]
         if lines:
             sentence = f"{shape} differs {when}: {lines[0]}{_last_write(shape, recording)}"
             yield RunFinding("differs", str(shape), sentence, (), tuple(lines[1:MAX_FIELDS]))
+
+
+def _without_status(states: Sequence[Mapping[Path, tuple[Any, ...]]]) -> list[dict[Path, tuple[Any, ...]]]:
+    return [{path: held for path, held in each.items() if path[0] != "status"} for each in states]
 
 
 def _fields(expected: Mapping[Path, tuple[Any, ...]], found: Mapping[Path, tuple[Any, ...]]) -> Iterator[str]:
@@ -368,6 +429,42 @@ def _not_restored(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> I
                 str(shape),
                 f"{shape} was changed behind the controller's back, and stays so: {lines[0]}",
             )
+
+
+def _not_led_back(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> Iterator[RunFinding]:
+    """A field of a custom resource was changed, and changed back: what the controller makes of it has to be what it was.
+
+    Only the custom resource is compared, and what the controller itself has written: a StatefulSet keeps the claims of the pods
+    that are gone, and counts its revisions.
+    """
+    if plan.klass != "spec" or not plan.steps:
+        return
+    own = own_steps(plan)
+    before, after = (_states(recording, step, clean.mask) for step in (own.start - 1, own.stop - 1))
+    names = MaskedNames(recording)
+    its_own = {
+        shape_of(change.place, change.object, names)
+        for change in recording.changes
+        if change.is_of_controller or (change.author == WORKLOAD and change.step in own)
+    }
+    for shape in sorted(its_own & (before.keys() | after.keys())):
+        if shape not in after:
+            what = f"{shape} is gone{_last_write(shape, recording)}"
+        elif shape not in before:
+            what = f"{shape} is there{_last_write(shape, recording)}"
+        else:
+            one, two = (
+                {path: held for path, held in each[shape].items() if _counts_nothing(path)} for each in (before, after)
+            )
+            if not (lines := list(_fields(one, two))):
+                continue
+            what = f"{lines[0]} in {shape}"
+        yield RunFinding("not led back", str(shape), f"setting a field back does not lead back: {what}")
+
+
+def _counts_nothing(path: Path) -> bool:
+    """Whether a field says how an object is, and not how often it was changed."""
+    return path[-1] != "observedGeneration" and not path[-1].endswith("/revision")
 
 
 def _states(recording: RunRecording, step: int, mask: Mask) -> dict[Shape, dict[Path, tuple[Any, ...]]]:

@@ -1,5 +1,6 @@
 """The moves of a plan, made while its run goes on: each one when its trigger fires, after the one before.
 
+The `nth` of a trigger counts the changes since the first step of the workload began, whichever moves were made by then.
 A move looks at a change before its writer is answered, as a trigger of a fault does. So the next thing that the controller is
 shown or asks for is under the move.
 """
@@ -37,16 +38,15 @@ class Moves:
         self._moves = list(moves)
         self._user = user
         self._restart = restart
+        self._triggers = [_trigger(move) for move in moves]
+        self._seen = [0] * len(moves)  # changes that fire the trigger of each move, since the first step began
         self._marks: dict[str, Revision] = {}
-        self._seen = 0  # of the changes that the current move counts
         self.views: list[str] = []
         """The names of the views that are on."""
         self._tasks: set[asyncio.Task[None]] = set()
-        self._waiting: tuple[Trigger, Resource] | None = None
-        self._await_next()
 
     def begin(self) -> None:
-        if self._waiting is not None:
+        if self._moves:
             self._control.server.plane.cache.watchers[self] = None
 
     def end_views(self) -> bool:
@@ -62,51 +62,42 @@ class Moves:
     def stop(self) -> None:
         """Make no further move."""
         self._control.server.plane.cache.watchers.pop(self, None)
-        self._waiting = None
-
-    def _await_next(self) -> None:
-        self._waiting, self._seen = None, 0
-        if len(self.made) == len(self._moves):
-            return
-        trigger, _ = triggers.parse(self._moves[len(self.made)]["when"])
-        assert trigger is not None
-        served = self._control.server.plane.served_resources.current
-        try:
-            self._waiting = trigger, kind_names.find(served, trigger.resource).versions.storage
-        except LookupError:
-            return  # nothing of it can change
 
     # -- the log
 
     def deliver(self, events: Sequence[Event], revision: Revision) -> None:
         for event in events:
-            while self._fires(event):
-                move = self._moves[len(self.made)]
-                self.made.append({"move": move, "revision": event.revision})
-                self._make(move, event)
-                previous = self._waiting
-                self._await_next()
-                if self._waiting is not None and self._waiting == previous:
+            fired = [self._fires(trigger, event) for trigger in self._triggers]
+            self._seen = [seen + fires for seen, fires in zip(self._seen, fired, strict=True)]
+            previous: Trigger | None = None
+            while (n := len(self.made)) < len(self._moves) and fired[n] and self._seen[n] >= self._triggers[n].nth:
+                if self._triggers[n] == previous:
                     break  # the same trigger again is about a later change
+                self.made.append({"move": self._moves[n], "revision": event.revision})
+                self._make(self._moves[n], event)
+                previous = self._triggers[n]
 
     def end(self) -> None:
         """What was missed while the cache was reset makes no move."""
 
-    def _fires(self, event: Event) -> bool:
-        if self._waiting is None:
-            return False
-        (trigger, resource), key = self._waiting, event.key
-        if key.collection != resource.collection:
+    def _fires(self, trigger: Trigger, event: Event) -> bool:
+        key, resource = event.key, self._resource(trigger)
+        if resource is None or key.collection != resource.collection:
             return False
         if not triggers.concerns(trigger, key.partition.removesuffix("/"), key.name):
             return False
         before = event.previous
         old = None if before is None else object_at(StoredObject(key, before.value, before.revision), resource)
         new = None if event.value is None else object_at(StoredObject(key, event.value, event.revision), resource)
-        if not triggers.fires(trigger, old, new):
-            return False
-        self._seen += 1
-        return self._seen == trigger.nth
+        return triggers.fires(trigger, old, new)
+
+    def _resource(self, trigger: Trigger) -> Resource | None:
+        """None: it is not served yet, so nothing of it can change."""
+        try:
+            served = self._control.server.plane.served_resources.current
+            return kind_names.find(served, trigger.resource).versions.storage
+        except LookupError:
+            return None
 
     # -- making
 
@@ -150,3 +141,9 @@ class Moves:
                 await plane.writer.write(request)
             except ApiError:
                 return  # it is gone already
+
+
+def _trigger(move: Object) -> Trigger:
+    trigger, _ = triggers.parse(move["when"])
+    assert trigger is not None  # it was checked when the plan was read
+    return trigger

@@ -9,6 +9,7 @@
     order        each watched kind; the controller itself                    events come late; two run at once; the lease is lost
     drift        each kind of object that the controller makes               it is deleted, or a field changes, behind its back
     workload     each workload of simulated nodes                            its pods fail for a while
+    spec         each field of a custom resource (`--mutate`)                it is changed, and changed back
 
 A crash after the last write of a burst changes nothing, because the controller starts in the state that it has reached. Plans
 that differ only in the name of an object are duplicates: the first and the last of them stay. All functions are pure.
@@ -18,17 +19,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
+from noxu.exploration import mutations
 from noxu.exploration.masks import Mask, MaskedNames
-from noxu.exploration.plans import RunPlan
-from noxu.exploration.recording import CONTROLLER, ObjectPlace, RecordedChange, RunRecording
+from noxu.exploration.plans import WORKLOADS, RunPlan
+from noxu.exploration.recording import CONTROLLER, WORKLOAD, ObjectPlace, RecordedChange, RunRecording
 from noxu.values import Object
 
 USER: Final = f"{CONTROLLER}*"
 VERBS: Final[Mapping[str, str]] = {"apply": "patch"}
 """The verb of the API for that of a recorded write."""
-_WORKLOADS: Final = ("statefulsets.apps", "deployments.apps", "daemonsets.apps", "jobs.batch")
 _MAX_DRIFTS: Final = 3  # fields of a kind of object
 
 
@@ -179,6 +181,7 @@ _ERRORS: Final[Mapping[str, Sequence[str]]] = {
     "list": ("InternalError", "ServiceUnavailable", "TooManyRequests", "Expired"),
 }
 _TIMES: Final = (1, 3)
+_OFTEN: Final = 6  # times in a row show whether a controller waits longer and longer; that takes it a third of a second
 
 
 def _refused(considered: Considered) -> Iterator[RunPlan]:
@@ -187,7 +190,7 @@ def _refused(considered: Considered) -> Iterator[RunPlan]:
         if resource.startswith(("leases.", "events")):
             continue
         for error in _ERRORS.get(verb, ()):
-            for times in _TIMES:
+            for times in (*_TIMES, _OFTEN) if error == "InternalError" else _TIMES:
                 yield RunPlan(
                     "refused",
                     f"{verb} of {resource.partition('.')[0]} is refused with {error}"
@@ -229,15 +232,23 @@ class Transition(NamedTuple):
 def transitions(considered: Considered) -> dict[ObjectPlace, list[Transition]]:
     """Of each object of a watched resource, its changes that can be found again, in order."""
     found: dict[ObjectPlace, list[Transition]] = {}
-    counted: Counter[str] = Counter()
+    for transition in _found_again(considered):
+        if transition.change.place.resource in considered.watched:
+            found.setdefault(transition.change.place, []).append(transition)
+    return found
+
+
+def _found_again(considered: Considered) -> list[Transition]:
+    """The changes since the first step that can be found again. Moves count from there, too."""
+    found, counted = list[Transition](), Counter[str]()
     for change in considered.recording.changes:
-        if change.place.resource not in considered.watched or _is_generated_name(change.object):
+        if not change.step or _is_generated_name(change.object):
             continue
         for trigger, what in _triggers(change):
             key = repr(trigger)
             counted[key] += 1
             numbered = {**trigger, "nth": counted[key]} if counted[key] > 1 else trigger
-            found.setdefault(change.place, []).append(Transition(change, numbered, what))
+            found.append(Transition(change, numbered, what))
             break
     return found
 
@@ -327,35 +338,43 @@ def _is_dangerous(change: RecordedChange) -> bool:
 
 
 def _stale(considered: Considered) -> Iterator[RunPlan]:
-    """Freeze at a state that a later one contradicts; the controller starts again when that is there."""
+    """Freeze at a state that a later one contradicts; the controller starts again when that is there, or when it has acted on it."""
+    acted = {
+        each.change.step: each for each in _found_again(considered) if each.change.is_of_controller
+    }  # the last one of each step
     for place, of_object in transitions(considered).items():
         for n, old in enumerate(of_object):
             later = next((each for each in of_object[n + 1 :] if _contradicts(old.change, each.change)), None)
             if later is None:
                 continue
-            resource = place.resource
-            for whole in (False, True):
-                views = considered.watched if whole else [resource]
-                first = {"when": later.trigger, "view": {"resource": views[0], "from": "old"}}
-                others = [{"when": later.trigger, "view": {"resource": each, "from": "old"}} for each in views[1:]]
-                yield RunPlan(
-                    "stale",
-                    f"the controller starts again when {_name(place)}: {later.what}, and sees "
-                    f"{'everything' if whole else resource.partition('.')[0]} as it was when {old.what}",
-                    moves=(
-                        {"when": old.trigger, "mark": "old"},
-                        *_together([first, *others], {"restart": True}),
-                    ),
-                    about=("stale", place.resource, old.what, later.what, str(whole)),
-                    worth=(3.0 if _is_dangerous(old.change) else 1.0) - (0.5 if whole else 0.0),
-                )
+            last = acted.get(later.change.step)
+            moments = [(later, f"when {_name(place)}: {later.what}", 0.0)]
+            if last is not None and last.change.revision > later.change.revision:
+                words = f"when {_name(place)}: {later.what}, and it has written {_name(last.change.place)}"
+                moments.append((last, words, 0.7))
+            for moment, when, worth in moments:
+                for whole in (False, True):
+                    yield _stale_plan(considered, old, moment, when, whole, worth)
 
 
-def _together(moves: Sequence[Object], last: Object) -> list[Object]:
-    """Several views at the same moment: one move."""
-    [first, *others] = moves
-    views = [move["view"] for move in others]
-    return [{**first, **({"views": views} if views else {}), **last}]
+def _stale_plan(
+    considered: Considered, old: Transition, moment: Transition, when: str, whole: bool, worth: float
+) -> RunPlan:
+    """`whole`: all that it watches is old, and not only the resource of the object."""
+    resource = old.change.place.resource
+    views = [{"resource": each, "from": "old"} for each in (considered.watched if whole else [resource])]
+    others = {"views": views[1:]} if views[1:] else {}
+    return RunPlan(
+        "stale",
+        f"the controller starts again {when}, and sees "
+        f"{'everything' if whole else resource.partition('.')[0]} as it was when {old.what}",
+        moves=(
+            {"when": old.trigger, "mark": "old"},
+            {"when": moment.trigger, "view": views[0], **others, "restart": True},
+        ),
+        about=("stale", resource, old.what, when, str(whole)),
+        worth=(3.0 if _is_dangerous(old.change) else 1.0) - (0.5 if whole else 0.0) + worth,
+    )
 
 
 def _contradicts(old: RecordedChange, later: RecordedChange) -> bool:
@@ -374,9 +393,10 @@ def _unobserved(considered: Considered) -> Iterator[RunPlan]:
     """Hold the events of an object from before a state that the controller has acted on until after it."""
     acted = {(shown.place, shown.revision) for change in considered.writes for shown in change.why}
     for place, of_object in transitions(considered).items():
-        for before, missed, after in zip(of_object, of_object[1:], of_object[2:], strict=False):
+        for n, (before, missed) in enumerate(pairwise(of_object[:-1])):
             if (place, missed.change.revision) not in acted or missed.change.is_of_controller:
                 continue
+            after = _unprompted(of_object[n + 2 :])
             view = {"resource": place.resource, "name": place.name, "hold": True}
             if place.namespace:
                 view["namespace"] = place.namespace
@@ -387,6 +407,11 @@ def _unobserved(considered: Considered) -> Iterator[RunPlan]:
                 about=("unobserved", place.resource, before.what, missed.what, after.what),
                 worth=3.0 if _is_dangerous(missed.change) else 1.0,
             )
+
+
+def _unprompted(following: Sequence[Transition]) -> Transition:
+    """The first one that comes also if the controller has missed what was before: what it writes may be its answer to that."""
+    return next((each for each in following if not each.change.is_of_controller), following[0])
 
 
 def _name(place: ObjectPlace) -> str:
@@ -502,7 +527,7 @@ def _workload(considered: Considered) -> Iterator[RunPlan]:
     if not considered.has_nodes:
         return
     for change in considered.recording.changes:
-        if change.effect != "create" or change.place.resource not in _WORKLOADS:
+        if change.effect != "create" or change.place.resource not in WORKLOADS:
             continue
         pods = f"{change.place.name}-*"
         for failure in ("crash-loop", "never-ready"):
@@ -520,6 +545,34 @@ def _workload(considered: Considered) -> Iterator[RunPlan]:
             )
 
 
+# -- fields of custom resources --------------------------------------------------------------------------------------
+
+
+def _spec(considered: Considered) -> Iterator[RunPlan]:
+    """Each field of what the workload has created is changed while nothing else happens, and changed back."""
+    schemas = mutations.schemas(considered.recording)
+    for change in considered.recording.changes:
+        schema = schemas.get(change.place.resource)
+        if schema is None or change.author != WORKLOAD or change.effect != "create" or not change.step:
+            continue
+        value = mutations.newest(considered.recording, change.place, change.step)
+        if value is None or _deleting(value):
+            continue
+        place = change.place
+        at = {"kind": place.resource, "name": place.name}
+        if place.namespace:
+            at["namespace"] = place.namespace
+        for field in mutations.of_object(schema, value):
+            patches = [{"patch": {**at, "merge": patch}} for patch in (field.value, field.back)]
+            yield RunPlan(
+                "spec",
+                f"{field.what} of {_name(place)}, and is then what it was",
+                steps=({"after": change.step, "steps": patches},),
+                about=("spec", place.resource, field.what),
+                worth=1.0,
+            )
+
+
 MAKERS: Final[Mapping[str, Callable[[Considered], Iterator[RunPlan]]]] = {
     "crash": _crash,
     "stale": _stale,
@@ -529,4 +582,5 @@ MAKERS: Final[Mapping[str, Callable[[Considered], Iterator[RunPlan]]]] = {
     "drift": _drift,
     "workload": _workload,
     "refused": _refused,
+    "spec": _spec,
 }

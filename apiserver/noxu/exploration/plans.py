@@ -29,6 +29,8 @@ from noxu.features import meant
 from noxu.values import Json, Object
 
 CLASSES: Final = ("crash", "stale", "unobserved", "ambiguous", "refused", "drift", "order", "workload", "spec")
+WORKLOADS: Final = ("statefulsets.apps", "deployments.apps", "daemonsets.apps", "jobs.batch")
+"""The resources whose pods a plan of the class `workload` makes fail."""
 _FIELDS: Final = ("class", "title", "faults", "moves", "instances", "steps")
 _MOVES: Final = ("when", "mark", "view", "views", "restart", "delete", "release", "faults")
 _VIEW: Final = ("resource", "namespace", "name", "from", "hold")

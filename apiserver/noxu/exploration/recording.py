@@ -96,7 +96,8 @@ class StepResult(NamedTuple):
 class RunRecording:
     """`objects` are those at the end. `requests`: how many of the controller, by verb, resource and code.
 
-    `broken`: invariants that did not hold, with where. `habits`: how often the controller had each bad habit.
+    `broken`: invariants that did not hold, with where. `habits`: how often the controller had each bad habit
+    (control/manners), and what was seen first.
     """
 
     changes: Sequence[RecordedChange]
@@ -108,9 +109,11 @@ class RunRecording:
     seconds: float
     fired: Sequence[Object] = ()
     broken: Sequence[tuple[str, str]] = ()
-    habits: Sequence[tuple[str, int]] = ()
+    habits: Sequence[tuple[str, int, str]] = ()
     watches: tuple[int, ...] = ()
     """How many watches each program had begun when it was idle after its start."""
+    ports: tuple[int, ...] = ()
+    """At which the programs listen, if they have chosen them: two runs at once would be in each other's way."""
 
     @property
     def failures(self) -> list[StepResult]:
@@ -177,6 +180,7 @@ def _recording(value: Object) -> RunRecording:
         [tuple(item) for item in value["broken"]],
         [tuple(item) for item in value["habits"]],
         tuple(value["watches"]),
+        tuple(value["ports"]),
     )
 
 

@@ -10,26 +10,31 @@ a recording says so. Nothing is left of a run: neither process nor port nor file
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import signal
 import tempfile
+import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
 
 from noxu.api.errors import ApiError
-from noxu.exploration import steps
+from noxu.exploration import invariants, pod_mounts, processes, steps, webhook_servers
 from noxu.exploration.moves import Moves
 from noxu.exploration.plans import RunPlan
 from noxu.exploration.recording import CONTROLLER, MAX_OUTPUT, Life, RunRecording, StepResult
 from noxu.exploration.server import ExploredServer
-from noxu.exploration.settings import ControllerCommand, Exploration
+from noxu.exploration.settings import ControllerCommand, Exploration, SettingsError
+from noxu.process.supervision import check_command
 from noxu.testing.errors import WaitTimeout
 from noxu.testing.programs import TestedProgram
+from noxu.testing.users import TestUser
 from noxu.values import Object
 
 FIRST_QUIET: Final = 1.0  # seconds without a request, after which a program has started that is not known yet
@@ -38,6 +43,9 @@ IDLE_WITHIN: Final = 10.0  # seconds for a run to become idle after a step, at l
 WITH_VIEW: Final = 1.5  # seconds for a run to become idle whose controller sees the past
 SLOWER: Final = 5.0  # so many times as long as in the clean runs may it take
 MAX_LOG: Final = 8 * 1024 * 1024  # bytes of output, from which on the older ones are dropped
+LOOKS_AT_LOG_EVERY: Final = 0.1  # seconds
+OUTPUT: Final = "output"  # the file of what programs say
+GRACE: Final = 1.0  # seconds between SIGTERM and SIGKILL at the end of a run, which is recorded by then
 KILLED: Final = 128 + signal.SIGKILL
 
 
@@ -57,6 +65,25 @@ class RunFailed(Exception):
     """A run cannot begin or go on. The message says why."""
 
 
+class RunInterrupted(Exception):
+    """The exploration was ended while a run went on: `interrupt`."""
+
+
+_servers: Final[set[ExploredServer]] = set()  # of the runs that go on in this process
+_interrupted: Final = threading.Event()
+
+
+def interrupt() -> None:
+    """End all runs of this process, in the midst of what they do, and begin no further one until `allow`. It does not wait."""
+    _interrupted.set()
+    for server in list(_servers):
+        server.interrupt()
+
+
+def allow() -> None:
+    _interrupted.clear()
+
+
 @dataclass(slots=True)
 class _Programs:
     """The programs of a run, and their kubeconfigs' users."""
@@ -67,14 +94,35 @@ class _Programs:
     kills: int = 0
     """How often a plan has killed one."""
     known: KnownTimes = field(default_factory=KnownTimes)
+    webhooks: int = 0
+    """The port of their webhooks; 0: they have none."""
+    serving: set[tuple[int, int]] = field(default_factory=set)
+    """The lives of programs, by their numbers, that have answered there."""
+
+
+def check(exploration: Exploration) -> Exploration:
+    """The exploration, ready to run: its programs exist, and find what they need. Raises NotRunnable, SettingsError, LoadError."""
+    for controller in exploration.controllers:
+        check_command(controller.command[0])
+    if any(controller.in_cluster for controller in exploration.controllers) and (failure := pod_mounts.failure()):
+        raise SettingsError(
+            f"controller.inCluster: {failure}; run as root, allow namespaces of users, or let the controller read $KUBECONFIG"
+        )
+    return webhook_servers.prepared(exploration)
 
 
 def run(exploration: Exploration, plan: RunPlan, known: KnownTimes = KnownTimes()) -> RunRecording:  # noqa: B008 - immutable
     """Raises RunFailed, StartError, LoadError, NotRunnable."""
     directory = Path(tempfile.mkdtemp(prefix="noxu-explore-"))
     try:
-        return _run(exploration, plan, known, directory)
+        with _bounded(directory / OUTPUT):
+            return _run(exploration, plan, known, directory)
+    except Exception:
+        if _interrupted.is_set():
+            raise RunInterrupted from None
+        raise
     finally:
+        processes.kill_those_of(directory)  # such as one that has left its group
         shutil.rmtree(directory, ignore_errors=True)
 
 
@@ -83,10 +131,15 @@ def _run(exploration: Exploration, plan: RunPlan, known: KnownTimes, directory: 
     options: dict[str, Any] = (
         {} if exploration.nodes is None else {"nodes": exploration.nodes, "exec": exploration.answers}
     )
+    if exploration.webhooks is not None:
+        options["services"] = exploration.webhooks.services
+        options["address"] = f"{webhook_servers.HOST}:{exploration.webhooks.port}"
     with (
-        ExploredServer(None, exploration.manifests, history="all", tls=True, **options) as server,
+        ExploredServer(manifests=exploration.manifests, history="all", tls=True, **options) as server,
         contextlib.ExitStack() as open_,
     ):
+        open_.enter_context(_interruptible(server))
+        _check_invariants(server, exploration)
         programs = _programs(server, exploration, plan, directory, known)
         loaded, bounds, results = server.revision, list[int](), list[StepResult]()
 
@@ -108,15 +161,66 @@ def _run(exploration: Exploration, plan: RunPlan, known: KnownTimes, directory: 
                 if results[-1].failure and plan.is_clean:
                     break
             fired = list(faults.fired)
+        ports = processes.fixed_ports(processes.of_directory(directory))
         results.append(_end(server, programs, moves, exploration))
         changes, objects = server.changes(loaded, bounds), server.stored()
-        requests = _requests(server)
+        requests, habits = _requests(server), server.habits()
         lives = _lives(programs, fired)
     output = _tail(programs.log)
     seconds = time.monotonic() - began
-    return RunRecording(
-        changes, objects, requests, lives, results, output, seconds, [*fired, *moves.made], watches=watched
+    recording = RunRecording(
+        changes,
+        objects,
+        requests,
+        lives,
+        results,
+        output,
+        seconds,
+        [*fired, *moves.made],
+        habits=habits,
+        watches=watched,
+        ports=tuple(ports),
     )
+    return replace(recording, broken=invariants.broken(exploration.invariants, recording))
+
+
+def _check_invariants(server: ExploredServer, exploration: Exploration) -> None:
+    """Raises RunFailed if one is about a resource that there is not."""
+    for invariant in exploration.invariants:
+        for name in invariants.compiled(invariant.expression).resources:
+            if problem := server.unknown(name):
+                raise RunFailed(f"invariants: {invariant.expression}: {problem}")
+
+
+@contextlib.contextmanager
+def _interruptible(server: ExploredServer) -> Iterator[None]:
+    _servers.add(server)
+    try:
+        if _interrupted.is_set():
+            raise RunInterrupted
+        yield
+    finally:
+        _servers.discard(server)
+
+
+@contextlib.contextmanager
+def _bounded(log: Path) -> Iterator[None]:
+    """Programs that write without end do not fill the disk: what there is of their output is dropped, which is appended."""
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.wait(LOOKS_AT_LOG_EVERY):
+            with contextlib.suppress(OSError):
+                if log.stat().st_size > MAX_LOG:
+                    os.truncate(log, 0)
+
+    thread = threading.Thread(target=look, name="noxu-explore-log", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def _workload(exploration: Exploration, extra: dict[int, Object]) -> Iterator[steps.WorkloadStep]:
@@ -133,25 +237,48 @@ def _programs(
     server: ExploredServer, exploration: Exploration, plan: RunPlan, directory: Path, known: KnownTimes
 ) -> _Programs:
     """The programs, which do not run yet. Raises RunFailed."""
-    programs = _Programs([], [], directory / "output", known=known)
+    programs = _Programs([], [], directory / OUTPUT, known=known)
     home = directory / "home"
     home.mkdir()
+    if exploration.webhooks is not None:
+        programs.webhooks = exploration.webhooks.port
+        certificates = exploration.webhooks.directory or f"$TMPDIR/{'/'.join(webhook_servers.SERVING)}"
+        variables = {"HOME": str(home), "TMPDIR": str(home)}
+        webhook_servers.write_certificate(exploration.webhooks, Path(_replaced(certificates, variables)))
     wanted = [each for each in exploration.controllers for _ in range(plan.instances)]
     for number, controller in enumerate(wanted, 1):
         name = CONTROLLER if number == 1 else f"{CONTROLLER}-{number}"
         user = server.user(name, ["system:masters"])
+        environment = _environment(controller, str(user.kubeconfig), home, server.url)
+        words: Sequence[str] = controller.command
+        if controller.in_cluster:
+            words = _in_cluster(server, user, directory / f"pod-{number}", words, environment)
         program = server.program(
-            controller.command,
+            words,
             restart=True,
             log=programs.log,
-            environment=_environment(controller, str(user.kubeconfig), home, server.url),
+            environment=environment,
             inherit=False,
             directory=controller.directory,
         )
+        program.grace = GRACE
         program.after_life = partial(server.release_locks, name)
         programs.started.append(program)
         programs.users.append(name)
     return programs
+
+
+def _in_cluster(
+    server: ExploredServer, user: TestUser, directory: Path, command: Sequence[str], environment: dict[str, str]
+) -> list[str]:
+    """The command, which finds the server as in a pod; `environment` becomes that of a pod."""
+    assert user.certificate_authority is not None  # over TLS
+    authority = user.certificate_authority.read_bytes()
+    pod_mounts.write_files(directory, server.token(user.name), authority, "default")
+    address = urlsplit(server.url)
+    del environment["KUBECONFIG"]  # which would come first
+    environment |= {"KUBERNETES_SERVICE_HOST": str(address.hostname), "KUBERNETES_SERVICE_PORT": str(address.port)}
+    return pod_mounts.words(directory, command)
 
 
 def _environment(controller: ControllerCommand, kubeconfig: str, home: Path, url: str) -> dict[str, str]:
@@ -175,7 +302,6 @@ def _start(server: ExploredServer, programs: _Programs, exploration: Exploration
         asked = {request.user for request in server.requests()}
         if asked.issuperset(programs.users):
             break
-        _bound_log(programs.log)
         if all(program.statuses for program in programs.started):
             statuses = ", ".join(str(program.statuses[0]) for program in programs.started)
             raise RunFailed(
@@ -219,13 +345,22 @@ def _step(
         steps.run(step, server)
     except (ApiError, WaitTimeout, LookupError, ValueError) as error:
         failure = str(error)
-    if moves.views:
-        # it may try in vain what it sees no reason not to try: that is no fault of its own
-        _settle(server, programs, exploration.quiet, max(WITH_VIEW, 2 * programs.known.start))
-        never_idle = ""
-    else:
-        never_idle = _settle(server, programs, exploration.quiet)
+    never_idle = _settle_with_moves(server, programs, exploration.quiet, moves)
     return StepResult(f"step {number}: {step.title}", time.monotonic() - began, failure, never_idle)
+
+
+def _settle_with_moves(server: ExploredServer, programs: _Programs, quiet: float, moves: Moves) -> str:
+    """Wait until the run is idle. With a view of the past, which a move may bring at any moment, only for a while: the controller
+    may try in vain what it sees no reason not to try, and that is no fault of its own."""
+    until = time.monotonic() + programs.known.idle_within
+    a_while = max(WITH_VIEW, 2 * programs.known.start, 3 * quiet)
+    while True:
+        had_views = bool(moves.views)
+        never_idle = _settle(server, programs, quiet, a_while)
+        if moves.views and (had_views or not never_idle):
+            return ""
+        if not moves.views and (not never_idle or time.monotonic() > until):
+            return never_idle
 
 
 def _end(server: ExploredServer, programs: _Programs, moves: Moves, exploration: Exploration) -> StepResult:
@@ -244,17 +379,30 @@ def _settle(server: ExploredServer, programs: _Programs, quiet: float, within: f
     until = time.monotonic() + (within or programs.known.idle_within)
     while True:
         left = max(until - time.monotonic(), quiet)
-        _bound_log(programs.log)
         try:
             server.idle(quiet, left)
         except ApiError as error:
             return error.message
         lacking = _lacking(server, programs)
-        if not lacking:
+        waits = _waits(server, programs.users) + quiet
+        if not lacking and waits <= quiet:
             return ""
+        if not lacking and time.monotonic() + waits < until:
+            time.sleep(waits)  # it has been asked to wait, and is silent until then
+            continue
         if time.monotonic() > until:
             return lacking
         time.sleep(LOOKS_EVERY)
+
+
+def _waits(server: ExploredServer, users: list[str]) -> float:
+    """For how many seconds more an answer has asked a program to wait (Retry-After)."""
+    asked = [
+        request.at + request.retry_after
+        for request in server.requests()
+        if request.retry_after and request.user in users
+    ]
+    return max(max(asked, default=0.0) - time.time(), 0.0)
 
 
 def _lacking(server: ExploredServer, programs: _Programs) -> str:
@@ -262,6 +410,10 @@ def _lacking(server: ExploredServer, programs: _Programs) -> str:
     for n, program in enumerate(programs.started):
         if not program.pid:
             return "the controller has ended, and is not started again yet"
+        if programs.webhooks and (n, program.lives) not in programs.serving:
+            if not webhook_servers.is_listening(programs.webhooks):
+                return f"the controller does not listen on port {programs.webhooks} for its webhooks"
+            programs.serving.add((n, program.lives))
         if program.lives > 1 and n < len(programs.known.watches):
             [begun] = watches(server, [programs.users[n]], program.began)
             if begun < programs.known.watches[n]:
@@ -295,14 +447,6 @@ def _lives(programs: _Programs, fired: list[Object]) -> list[Life]:
             lives.append(Life(n, status, planned))
         lives.append(Life(n, None, planned=False))
     return lives
-
-
-def _bound_log(path: Path) -> None:
-    """A program that writes without end does not fill the disk: its output is appended, so what there is can be dropped."""
-    with contextlib.suppress(OSError):
-        if path.stat().st_size > MAX_LOG:
-            with path.open("r+b") as file:
-                file.truncate(0)
 
 
 def _tail(path: Path) -> str:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import contextlib
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from noxu.api.errors import ApiError
+from noxu.config import ServiceName
 from noxu.control.fault_triggers import WRITER
+from noxu.control.manners_calls import report_of
 from noxu.control.recorded_writes import RecordedWrite
 from noxu.control.write_log import Searching, decoded, described, events_between, why
 from noxu.exploration import elections
 from noxu.exploration.moves import Moves
 from noxu.exploration.recording import CONTROLLER, FAULT, WORKLOAD, ObjectPlace, RecordedChange, Shown
+from noxu.registry import kind_names
+from noxu.registry.access import User
 from noxu.registry.authors import UNKNOWN
 from noxu.testing.handle import Noxu
 from noxu.values import Object
@@ -31,6 +35,48 @@ class ExploredServer(Noxu):
     def revision(self) -> Revision:
         """The newest one."""
         return self._server.plane.store.revision
+
+    def interrupt(self) -> None:
+        """End the server from another thread: what waits for it in its own raises an exception."""
+        with contextlib.suppress(RuntimeError):  # it has ended meanwhile
+            self._runner.stop()
+
+    def __init__(self, *, services: Sequence[ServiceName] = (), address: str = "", **arguments: Any) -> None:
+        """`arguments` are those of `Noxu`. Webhooks of `services` are at the address, HOST:PORT."""
+        self._webhook_services = tuple((service, address) for service in services)
+        super().__init__(**arguments)
+
+    def token(self, name: str) -> str:
+        """A new token of an administrator."""
+
+        async def issue() -> str:
+            return self._server.plane.static_tokens.issue(User(name, "", ("system:masters",)))
+
+        return self._call(issue())
+
+    def unknown(self, name: str) -> str:
+        """Why there is no resource of a name; "" if there is one."""
+
+        async def look() -> str:
+            try:
+                kind_names.find(self._server.plane.served_resources.current, name)
+            except LookupError as error:
+                return str(error)
+            return ""
+
+        return self._call(look())
+
+    def habits(self) -> list[tuple[str, int, str]]:
+        """The bad habits of the controller: each one's name, how often it was seen beyond what is tolerated, and the first note."""
+        value = self._call(report_of(self._server))
+        found: dict[str, tuple[str, int, str]] = {}
+        for client in value["clients"]:
+            for habit in client["habits"] if client["user"].startswith(CONTROLLER) else ():
+                name, number = habit["habit"], habit["count"] - habit["tolerated"]
+                known = found.get(name, ("", 0, ""))
+                if number > 0:
+                    found[name] = name, known[1] + number, known[2] or habit["seen"][0]["note"]
+        return [found[name] for name in sorted(found)]
 
     def moves(self, moves: Sequence[Object], user: str, restart: Callable[[], None]) -> Moves:
         """The moves of a plan, which are made from now on."""

@@ -8,6 +8,7 @@
       environment: {KUBE_CONFIG: $KUBECONFIG}
       directory: .
       inCluster: true                       # it reads the well-known files of a pod
+    webhooks: true                          # it serves them: {port: 9443, certDir: $TMPDIR/k8s-webhook-server/serving-certs}
     workload: [{apply: sample.yaml}, …]     # see steps.py
     invariants:                             # CEL over objects('plural'), when a run is idle or at every revision
       - {always: "…", message: "…"}
@@ -23,18 +24,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import yaml
 
+from noxu.config import ServiceName
 from noxu.control.arguments import duration
-from noxu.exploration import steps
+from noxu.exploration import invariants, steps
+from noxu.exploration.invariants import Invariant
+from noxu.exploration.plans import CLASSES
 from noxu.exploration.steps import WorkloadStep
 from noxu.features import meant
+from noxu.testing.sources import Source, path_of
 from noxu.values import Json, Object
 
 BUDGET: Final = 600.0  # seconds
 QUIET: Final = 0.3  # seconds without a request, after which a controller is idle
+SPEC: Final = "spec"
 START_WITHIN: Final = 30.0  # seconds for the first request of a controller
 
 
@@ -52,13 +58,17 @@ class ControllerCommand:
     in_cluster: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Invariant:
-    """`expression` is CEL over `objects(…)`. `always`: at every revision; else whenever a run is idle."""
+class WebhookServer(NamedTuple):
+    """The controller's own one. `directory`: where it looks for tls.crt and tls.key; "": in $TMPDIR, as controller-runtime does.
 
-    expression: str
-    message: str
-    always: bool
+    `services` are those that the manifests name; the certificate and its key are for them.
+    """
+
+    port: int = 9443
+    directory: str = ""
+    services: tuple[ServiceName, ...] = ()
+    certificate: bytes = b""
+    key: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +77,7 @@ class Exploration:
 
     controllers: tuple[ControllerCommand, ...]
     workload: tuple[WorkloadStep, ...]
-    manifests: tuple[Path, ...] = ()
+    manifests: tuple[Source, ...] = ()
     nodes: int | None = None
     answers: str = ""
     """What a command in a simulated pod answers, as `noxu serve --exec` has it; "": it is refused."""
@@ -77,10 +87,16 @@ class Exploration:
     jobs: int = 1
     quiet: float = QUIET
     start_within: float = START_WITHIN
-    webhooks: bool = False
+    webhooks: WebhookServer | None = None
     mutate: bool = False
     classes: tuple[str, ...] = ()
     clean_runs: int = 2
+
+    @property
+    def classes_to_run(self) -> tuple[str, ...]:
+        """Fields are changed on request only: that takes a run for each of them."""
+        chosen = self.classes or tuple(name for name in CLASSES if name != SPEC)
+        return (*chosen, SPEC) if self.mutate and SPEC not in chosen else chosen
 
     def with_command(self, command: Sequence[str]) -> Exploration:
         """The same for another program; its environment stays."""
@@ -167,19 +183,27 @@ def _invariants(value: Json, _directory: Path) -> tuple[Invariant, ...]:
         if len(named) != 1:
             raise SettingsError(f"{place}: it has one of always, idle")
         expression = str(each[named[0]])
+        try:
+            invariants.compiled(expression)
+        except ValueError as error:
+            raise SettingsError(f"{place}.{named[0]}: {error}") from None
         found.append(Invariant(expression, str(each.get("message") or expression), named[0] == "always"))
     return tuple(found)
 
 
-def _paths(value: Json, directory: Path) -> tuple[Path, ...]:
-    values = [value] if isinstance(value, str) else value
-    if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
-        raise ValueError("it is a list of paths")
-    paths = tuple(directory / each for each in values)
-    for path in paths:
-        if not path.exists():
-            raise ValueError(f"there is no file {path}")
-    return paths
+def _sources(value: Json, directory: Path) -> tuple[Source, ...]:
+    """Paths, objects, and texts with manifests."""
+    values = value if isinstance(value, list) else [value]
+    found: list[Source] = []
+    for each in values:
+        try:
+            path = path_of(each)
+        except TypeError:
+            raise ValueError("it is a list of paths, or of objects") from None
+        if path is not None and not (directory / path).exists():
+            raise ValueError(f"there is no file {directory / path}")
+        found.append(each if path is None else directory / path)
+    return tuple(found)
 
 
 def _texts(value: Json, _directory: Path) -> tuple[str, ...]:
@@ -187,6 +211,14 @@ def _texts(value: Json, _directory: Path) -> tuple[str, ...]:
     if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
         raise ValueError("it is a list of texts")
     return tuple(values)
+
+
+def _classes(value: Json, directory: Path) -> tuple[str, ...]:
+    wanted = _texts(value, directory)
+    for name in wanted:
+        if name not in CLASSES:
+            raise ValueError(f"{name!r} is none of {', '.join(CLASSES)}{meant(name, CLASSES)}")
+    return wanted
 
 
 def _answers(value: Json, _directory: Path) -> str:
@@ -199,6 +231,21 @@ def _number(value: Json, _directory: Path) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise ValueError("it is a number that is not negative")
     return value
+
+
+def _webhooks(value: Json, _directory: Path) -> WebhookServer | None:
+    if isinstance(value, bool):
+        return WebhookServer() if value else None
+    if not isinstance(value, dict):
+        raise ValueError("it is true, or {port: 9443, certDir: $HOME/certificates}")
+    _check_names(value, ("port", "certDir"), "webhooks.")
+    port = value.get("port", WebhookServer().port)
+    if not isinstance(port, int) or isinstance(port, bool) or not 0 < port < 1 << 16:
+        raise ValueError(f"port: {port!r} is no number of a port")
+    directory = str(value.get("certDir", ""))
+    if directory and not directory.startswith(("$TMPDIR", "$HOME")):
+        raise ValueError("certDir: it begins with $TMPDIR or $HOME, those of the run: nothing else is written")
+    return WebhookServer(port, directory)
 
 
 def _boolean(value: Json, _directory: Path) -> bool:
@@ -214,7 +261,7 @@ def _seconds(value: Json, _directory: Path) -> float:
 
 
 _FIELDS: Final[Mapping[str, tuple[str, Any]]] = {
-    "manifests": ("manifests", _paths),
+    "manifests": ("manifests", _sources),
     "nodes": ("nodes", _number),
     "exec": ("answers", _answers),
     "controller": ("controllers", _controllers),
@@ -224,7 +271,7 @@ _FIELDS: Final[Mapping[str, tuple[str, Any]]] = {
     "budget": ("budget", _seconds),
     "jobs": ("jobs", _number),
     "quiet": ("quiet", _seconds),
-    "webhooks": ("webhooks", _boolean),
+    "webhooks": ("webhooks", _webhooks),
     "mutate": ("mutate", _boolean),
-    "classes": ("classes", _texts),
+    "classes": ("classes", _classes),
 }

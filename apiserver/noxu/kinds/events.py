@@ -74,14 +74,14 @@ def _validate_new(new: Object, old: Object | None, context: Context) -> list[Fie
 def _basic_errors(event: Object, controller: str) -> list[FieldError]:
     namespace = event["metadata"].get("namespace", "")
     about = event.get("involvedObject", {}).get("namespace", "")
-    mismatch = field.invalid("involvedObject.namespace", about, "does not match event.namespace")
     errors = []
     if not event.get("eventTime"):  # an event without the newer fields
-        if about != namespace and (about or namespace not in ("", "default")):
-            errors.append(mismatch)
+        is_mismatch = about != namespace and (about or namespace not in ("", "default"))
     else:
-        if not about and namespace not in _SYSTEM_NAMESPACES:
-            errors.append(mismatch)
+        is_mismatch = not about and namespace not in _SYSTEM_NAMESPACES
+    if is_mismatch:
+        errors.append(field.invalid("involvedObject.namespace", about, "does not match event.namespace"))
+    if event.get("eventTime"):
         reporter = event.get("reportingComponent", "")
         if not reporter:
             errors.append(field.required(controller))

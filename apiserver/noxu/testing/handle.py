@@ -17,7 +17,15 @@ from weakref import WeakKeyDictionary
 
 from noxu import features
 from noxu.clock import SYSTEM_CLOCK, Clock
-from noxu.config import DEFAULT_AUTHENTICATION, Authentication, Config, Profile, StartError, TlsOptions
+from noxu.config import (
+    DEFAULT_AUTHENTICATION,
+    Authentication,
+    Config,
+    Profile,
+    ServiceName,
+    StartError,
+    TlsOptions,
+)
 from noxu.control.faults.effects import delay_range
 from noxu.control.recorded_requests import RecordedRequest
 from noxu.control.retention import history_of
@@ -93,6 +101,7 @@ class Noxu(
 
     url: str
     users: dict[str, TestUser]
+    _webhook_services: tuple[tuple[ServiceName, str], ...] = ()
 
     def __init__(
         self,
@@ -166,6 +175,7 @@ class Noxu(
                 nodes=nodes,
                 stages=tuple(map(Path, [stages] if isinstance(stages, str | os.PathLike) else stages)),
                 exec=exec,
+                webhook_services=self._webhook_services,
             )
             loaded = beginning(config, clock, several(manifests))
         except (ValueError, LoadError) as error:

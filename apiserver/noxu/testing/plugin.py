@@ -78,10 +78,16 @@ CALLS: Final = "noxu.testing.calls"
 REPORTS: Final = "noxu.testing.reports"
 ERRORS: Final = "noxu.testing.errors"
 ISOLATION: Final = "noxu.testing.isolation"
+EXPLORATION: Final = "noxu.exploration.results"
 MANNERS: Final = "noxu.testing.manners_plugin"
+CASES: Final = "noxu.testing.case_items"
 _MARKER: Final = (
     "noxu(*manifests, profile='local', controllers=None, gates=None, users=(), tls=False, …): manifests that the test's "
     "Noxu server loads at its start, and further arguments of Noxu"
+)
+_EXPLORE_MARKER: Final = (
+    "noxu_explore(config=None, *, command=None, controller=None, …): what the fixture `explored` explores: the arguments of "
+    "noxu.explore; paths are relative to the root directory"
 )
 _BEFORE: Final = pytest.StashKey[dict[Any, int]]()
 """Of an item: the newest requests before it."""
@@ -90,7 +96,7 @@ _REFUSED: Final = pytest.StashKey[str]()
 
 
 class Option(NamedTuple):
-    """An option for all servers. In the configuration it is `noxu_NAME`, on the command line `--noxu-NAME`."""
+    """An option for all servers, or for files of cases. In the configuration it is `noxu_NAME`, on the command line `--noxu-NAME`."""
 
     name: str
     type: Literal["args", "bool", "file", "paths", "string"]
@@ -134,8 +140,14 @@ OPTIONS: Final = (
         "args",
         "fail tests whose clients have bad manners: polite, HABIT=NUMBER, HABIT=any (default: no test fails)",
     ),
+    Option(
+        "tests",
+        "paths",
+        "files of cases, as for `noxu test`, and directories with files *_test.yaml: each case is a test",
+    ),
     Option("requests", "string", "the number of requests in the report of a failed test (default: 10; 0: none)"),
 )
+CASE_SUFFIXES: Final = (".yaml", ".yml")
 TERMINAL: Final = "-"
 """Instead of a file."""
 REPORTS_OF: Final = (".html", ".json", ".txt")
@@ -167,6 +179,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", _MARKER)
+    config.addinivalue_line("markers", _EXPLORE_MARKER)
     _check_names(config)
     _refuse_missing(_option(config, "manifests") or (), "noxu_manifests", Path())
     _check_options(config)
@@ -217,6 +230,7 @@ def _check_options(config: pytest.Config) -> None:
     if nodes and not nodes.isdecimal():
         raise pytest.UsageError(f"noxu_nodes: {nodes} is no number of nodes")
     _refuse_missing(_option(config, "stages") or (), "noxu_stages", Path())
+    _refuse_missing(_option(config, "tests") or (), "noxu_tests", Path())
     for gate in _option(config, "feature_gates") or ():
         if gate.partition("=")[2].lower() not in ("true", "false"):
             raise pytest.UsageError(f"noxu_feature_gates: {gate}: write GATE=true or GATE=false")
@@ -267,7 +281,7 @@ def _refuse_missing(sources: Iterable[Source], place: str, directory: Path) -> N
 def _option(config: pytest.Config, name: str) -> Any:
     """The value on the command line, or else in the configuration; None if it is in neither. Lists are those of both."""
     flag, configured = config.getoption(f"noxu_{name}"), config.getini(f"noxu_{name}")
-    if name in ("manifests", "stages"):
+    if name in ("manifests", "stages", "tests"):
         return [*(configured or ()), *(config.invocation_params.dir / path for path in flag or ())]
     if isinstance(flag, list):
         return [part for text in flag for part in text.split(",") if part]
@@ -325,6 +339,13 @@ def _below(directory: Path, source: Source) -> Source:
     return source if path is None else directory / path
 
 
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """The cases of a file that `noxu_tests` names."""
+    if file_path.suffix not in CASE_SUFFIXES or not (named := _option(parent.config, "tests")):
+        return None
+    return cast("pytest.Collector | None", _late(CASES).collector(parent, file_path, list(map(Path, named))))
+
+
 # -- fixtures ---------------------------------------------------------------------------------------------------------
 
 
@@ -371,6 +392,25 @@ def make_noxu(request: pytest.FixtureRequest) -> Iterator[MakeNoxu]:
             return stack.enter_context(_server(named))
 
         yield cast("MakeNoxu", _sync_or_awaited(make))
+
+
+@pytest.fixture
+def explored(request: pytest.FixtureRequest) -> Any:
+    """What an exploration of a controller has found; `@pytest.mark.noxu_explore("explore.yaml", …)` says of which."""
+    mark = request.node.get_closest_marker("noxu_explore")
+    if mark is None:
+        pytest.fail('explored: of what? @pytest.mark.noxu_explore("explore.yaml", command=[…])', pytrace=False)
+    explore = _late(EXPLORATION).explore
+    try:
+        inspect.signature(explore).bind(*mark.args, **mark.kwargs)
+    except TypeError as error:
+        accepted = inspect.signature(explore).parameters
+        unknown = [meant(name, accepted) for name in mark.kwargs if name not in accepted]
+        pytest.fail(f"@pytest.mark.noxu_explore {error}{''.join(unknown)}", pytrace=False)
+    try:
+        return explore(*mark.args, **{"directory": request.config.rootpath, **mark.kwargs})
+    except (*_late(ERRORS).EXPECTED, ValueError) as error:
+        pytest.fail(f"noxu does not explore: {error}", pytrace=False)
 
 
 def _sync_or_awaited(make: Callable[..., Noxu]) -> Callable[..., Any]:

@@ -30,7 +30,6 @@ from noxu.testing.session import Runner
 __tracebackhide__ = hidden
 
 GRACE: Final = 5.0
-"""Seconds between SIGTERM and SIGKILL at the end."""
 _GATE: Final = """
 read -r _ < "/dev/fd/$0"
 ((read -r _ < "/dev/fd/$0"; kill -KILL 0) > /dev/null 2>&1 &)
@@ -60,6 +59,8 @@ class TestedProgram:
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._live, name="noxu-program", daemon=True)
+        self.grace = GRACE
+        """Seconds between SIGTERM and SIGKILL at its end."""
         self.lives = 0
         """How often it was started."""
         self.status: int | None = None
@@ -105,7 +106,7 @@ class TestedProgram:
             self._over.set()
         self._process.send(signal.SIGTERM)
         self._process.send(signal.SIGCONT)  # what is paused cannot end
-        self._thread.join(GRACE)
+        self._thread.join(self.grace)
         self._process.send(signal.SIGKILL)
         self._thread.join()
         if self._runner.is_running:

@@ -3,44 +3,44 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 from tests.exploration.taught.kit import Controller, Name, owner
+from tests.exploration.taught.owned import (
+    CONFIGS,
+    SECRETS,
+    WIDGETS,
+    bug,
+    config,
+    configs,
+    is_deleting,
+    of_owner,
+    report,
+)
 
-BUG = "--bug" in sys.argv
+BUG = bug(sys.argv)
 
 
 class Widgets(Controller):
     def handlers(self) -> None:
-        self.widgets = self.follow("/apis/example.com/v1/widgets")
-        self.configs = self.follow("/api/v1/configmaps", of_owner)
-        self.secrets = self.follow("/api/v1/secrets", of_owner)
+        self.widgets = self.follow(WIDGETS)
+        self.configs = self.follow(CONFIGS, of_owner)
+        self.secrets = self.follow(SECRETS, of_owner)
 
     def reconcile(self, name: Name) -> None:
         widget = self.widgets.get(*name)
-        if widget is None or widget["metadata"].get("deletionTimestamp"):
+        if widget is None or is_deleting(widget):
             return
-        base = f"/api/v1/namespaces/{name[0]}"
-        metadata = {"name": name[1], "ownerReferences": [owner(widget)]}
+        size = widget["spec"]["size"]
         if self.configs.get(*name) is None:
-            self.client.create(
-                f"{base}/configmaps", {"metadata": metadata, "data": {"size": str(widget["spec"]["size"])}}
-            )
+            self.client.create(configs(name[0]), config(widget, size=str(size)))
         elif BUG:
             return
         if self.secrets.get(*name) is None:
-            self.client.create(f"{base}/secrets", {"metadata": metadata, "stringData": {"key": "k"}})
-        status = {"ready": True, "size": widget["spec"]["size"]}
-        if widget.get("status") != status:
-            self.client.patch(f"/apis/example.com/v1/namespaces/{name[0]}/widgets/{name[1]}/status", {"status": status})
-
-
-def of_owner(item: Any) -> list[Name]:
-    return [
-        (item["metadata"].get("namespace", ""), reference["name"])
-        for reference in item["metadata"].get("ownerReferences") or ()
-        if reference["kind"] == "Widget"
-    ]
+            metadata = {"name": name[1], "ownerReferences": [owner(widget)]}
+            self.client.create(
+                f"/api/v1/namespaces/{name[0]}/secrets", {"metadata": metadata, "stringData": {"k": "v"}}
+            )
+        report(self.client, widget, ready=True, size=size)
 
 
 Widgets().main()

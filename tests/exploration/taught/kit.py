@@ -27,12 +27,28 @@ import yaml
 
 Name = tuple[str, str]
 """Namespace and name."""
+FIRST_WAIT = 0.005  # seconds
+LONGEST = 5  # times the wait is doubled: no longer than a run waits for silence
 
 
 class Refused(Exception):
-    def __init__(self, code: int, status: dict[str, Any]) -> None:
+    def __init__(self, code: int, status: dict[str, Any], retry_after: float = 0) -> None:
         super().__init__(f"{code} {status.get('reason')}: {status.get('message')}")
-        self.code, self.reason = code, status.get("reason", "")
+        self.code, self.reason, self.retry_after = code, status.get("reason", ""), retry_after
+
+
+class Backoff:
+    """How long to wait after so many failures in a row, and as long as the server has asked for."""
+
+    def __init__(self) -> None:
+        self.failures: dict[Any, int] = {}
+
+    def after(self, what: Any, error: Exception) -> float:
+        self.failures[what] = self.failures.get(what, 0) + 1
+        return max(FIRST_WAIT * 2 ** min(self.failures[what], LONGEST), getattr(error, "retry_after", 0))
+
+    def succeeded(self, what: Any) -> None:
+        self.failures.pop(what, None)
 
 
 def _decoded(text: str) -> str:
@@ -60,7 +76,8 @@ class Client:
             return urllib.request.urlopen(request, timeout=timeout, context=self.tls)
         except urllib.error.HTTPError as error:
             text = error.read()
-            raise Refused(error.code, json.loads(text) if text[:1] == b"{" else {"message": text.decode()}) from None
+            status = json.loads(text) if text[:1] == b"{" else {"message": text.decode()}
+            raise Refused(error.code, status, float(error.headers.get("Retry-After") or 0)) from None
 
     def ask(self, method: str, path: str, body: Any = None, kind: str = "application/json") -> Any:
         with self._open(method, path, body, kind) as answer:
@@ -107,13 +124,14 @@ class Informer(threading.Thread):
         self.client, self.path, self.changed = client, path, changed
         self.cache: dict[Name, Any] = {}
         self.synced = threading.Event()
+        self.backoff = Backoff()
 
     def run(self) -> None:
         while True:
             try:
                 self._list_and_watch()
-            except (Refused, OSError, ValueError, http.client.HTTPException):
-                time.sleep(0.02)
+            except (Refused, OSError, ValueError, http.client.HTTPException) as error:
+                time.sleep(self.backoff.after("list", error))
 
     def _list_and_watch(self) -> None:
         listed = self.client.ask("GET", self.path + "?resourceVersion=0")
@@ -125,6 +143,7 @@ class Informer(threading.Thread):
             self.cache[name] = item
             self.changed("MODIFIED" if old else "ADDED", old, item)
         self.synced.set()
+        self.backoff.succeeded("list")
         version = listed["metadata"]["resourceVersion"]
         while True:
             for event in self.client.watch(self.path, version):
@@ -159,6 +178,7 @@ class Controller:
         self.waiting: set[Name] = set()
         self.lock = threading.Lock()
         self.informers: list[Informer] = []
+        self.backoff = Backoff()
         self.handlers()
 
     def handlers(self) -> None:
@@ -198,9 +218,10 @@ class Controller:
                 self.waiting.discard(name)
             try:
                 self.reconcile(name)
+                self.backoff.succeeded(name)
             except (Refused, OSError, http.client.HTTPException) as error:
                 sys.stderr.write(f"{name}: {error}\n")
-                threading.Timer(0.05, self.add, [name]).start()
+                threading.Timer(self.backoff.after(name, error), self.add, [name]).start()
             except Exception as error:  # noqa: BLE001 - it ends the program, as a panic does
                 sys.stderr.write(f"panic: {error!r}\n")
                 sys.stderr.flush()

@@ -180,10 +180,11 @@ def test_a_pod(situation: str, value: Object, expected: dict[int, str]) -> None:
     assert {seconds: timeline.until(seconds) for seconds in expected} == expected
 
 
-def test_a_pod_is_ready_after_one_write_of_its_status_and_three_events() -> None:
+def test_the_containers_of_a_pod_are_created_and_then_it_is_ready() -> None:
     timeline = Timeline(pod())
     timeline.until(0)
     assert timeline.play.done() == [
+        "update pods/status web-1",
         f'event Normal Pulled: Container image "nginx" already {IMAGE}',
         "event Normal Created: Container created",
         "event Normal Started: Container started",

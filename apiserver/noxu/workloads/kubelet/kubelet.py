@@ -5,8 +5,8 @@
     deleted       it ends at once: neither preStop nor the grace period is waited for
     node lost     nothing happens to it, until the node is there again
 
-A node is simulated if it has an address. With no delay, a pod is ready after one write of its status: `ContainerCreating` is
-seen only while something holds it up.
+A node is simulated if it has an address. With no delay, a pod is ready after two writes of its status: what watches it sees
+`ContainerCreating`, as in a cluster.
 """
 
 from __future__ import annotations
@@ -135,9 +135,10 @@ class PodLives:
             return None
         at = statuses.Situation(hosts, self._address(pod, node, hosts, objects), now)
         if not (pod.get("status") or {}).get("containerStatuses"):
-            step = statuses.advance(with_status(pod, statuses.accepted(pod, at)), behaviour, at)
-        else:
-            step = statuses.advance(pod, behaviour, at)
+            # its containers are being created: what watches a pod sees that, as in a cluster
+            [result] = yield [Replace(PODS, with_status(pod, statuses.accepted(pod, at)), "status")]
+            pod = stored(result) or pod
+        step = statuses.advance(pod, behaviour, at)
         events = [NewEvent(pod, said.type, said.reason, said.message, node_name, field) for field, said in step.said]
         if step.status != pod.get("status"):
             done((yield [*events, Replace(PODS, with_status(pod, step.status), "status")]))

@@ -1,0 +1,3 @@
+module example.com/taught
+
+go 1.21
