@@ -76,6 +76,7 @@ RUN_BY: Final = {
     },
     "docs/stages.md yaml apiVersion: noxu.dev/v1": "tests/workloads/stages/test_docs.py",
     "docs/stages.md yaml apiVersion: kwok.x-k8s.io/v1alpha1": "tests/workloads/stages/test_docs.py",
+    "docs/workloads.md console": "tests/clients/test_workloads.py",
     "docs/tests-of-crds.md console": "tests/cli/test_docs.py",
     "docs/tests-of-crds.md yaml widgets_test.yaml": "tests/cli/test_docs.py",
     "docs/testing.md python": "tests/testing/test_plugin.py",
@@ -90,6 +91,7 @@ SHOWN: Final = {
     "docs/explore.md text": "the report of an exploration, which lasts a minute",
     "docs/explore.md yaml": "needs the files of a project; tests/exploration checks how such files are read",
     "docs/fake-clients.md text": "the log of client-go",
+    "docs/workloads.md text": "what a benchmark prints on one machine",
     "docs/testing.md text": "the report of pytest, parts of which test_reports.py compares",
 }
 

@@ -38,9 +38,11 @@ RUN: Final = (
     "docs/controllers.md sh kopf",
     "docs/controllers.md sh mvn",
     "docs/envtest.md sh pip",
+    "docs/envtest.md sh export NOXU_NODES=3",
     "docs/fake-clients.md sh eval",
     "docs/quickstart.md sh",
     "docs/tenants.md console",
+    "docs/workloads.md console",
     "docs/tests-of-crds.md console",
 )
 
