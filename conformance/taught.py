@@ -221,8 +221,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="noxu-taught-") as directory:
         binary = None if options.language == "python" else built(Path(directory))
         table = list(lines(options, binary))
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, _end)
+        for ending in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(ending, _end)
         with contextlib.suppress(RunInterrupted):  # what there is of the table is printed
             for number in range(options.repeat):
                 for line, each in table:
