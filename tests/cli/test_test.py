@@ -32,6 +32,7 @@ cases:
         ("test .", 1, "2 cases: 1 passed, 1 failed"),
         ("test --run another .", 1, "1 case: 0 passed, 1 failed"),
         ("test --verbose --run a a_test.yaml", 1, "2 cases: 1 passed, 1 failed"),
+        ("test --run third .", 2, "0 cases: 0 passed, 0 failed, 1 unusable"),
         ("test absent", 2, "0 cases: 0 passed, 0 failed, 1 unusable"),
         ("test empty", 2, "0 cases: 0 passed, 0 failed, 1 unusable"),
         ("test --allow-empty empty", 0, "0 cases: 0 passed, 0 failed"),

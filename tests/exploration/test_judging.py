@@ -60,6 +60,20 @@ def made_twice() -> Script:
     return script
 
 
+def collected_when_nothing_uses_it() -> Script:
+    """The collector asks for the deletion of a claim, and the one that protects claims removes the finalizer."""
+    script = clean()
+    script.write("statefulset-controller", "create", CLAIMS, "data-a-0")
+    waiting = {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["kubernetes.io/pvc-protection"]}
+    script.write("garbage-collector-controller", "delete", CLAIMS, "data-a-0")
+    change = script.changes.pop()
+    before = change.before or {}
+    script.changes.append(change._replace(after={**before, "metadata": {**before["metadata"], **waiting}}))
+    script.there[change.place] = script.changes[-1].after or {}
+    script.write("persistentvolumeclaim-protection-controller", "delete", CLAIMS, "data-a-0")
+    return script
+
+
 def left_by_the_collector() -> Script:
     """A deletion with the policy Orphan: the controller asks for it, and the garbage collector ends it."""
     script = clean()
@@ -117,6 +131,7 @@ def collected() -> Script:
             ["the controller deleted configmaps default/a at revision 16"],
         ),
         (collected, []),
+        (collected_when_nothing_uses_it, []),
         (left_by_the_collector, ["the controller deleted configmaps default/a at revision 16"]),
         (
             a_report_and_a_wish,
@@ -137,6 +152,7 @@ def collected() -> Script:
         "something is deleted after an old event",
         "something is deleted and made again",
         "the garbage collector takes away what came too late",
+        "the garbage collector takes away what another one protects",
         "what waits for a finalizer counts once, when it begins",
         "what the controller wants comes first",
     ],
@@ -294,11 +310,11 @@ def test_a_change_that_is_refused_is_no_fault_of_the_controller() -> None:
         (
             "hot_loops",
             PLAN,
-            ["the controller has a bad habit, a hot loop: widgets a, 20 times in 1 s"],
+            ["the controller has a bad habit: hot loop: widgets a, 20 times in 1 s"],
         ),
         ("hot_loops", PLAN._replace(moves=({},)), []),
         ("no_op_writes", PLAN, []),
-        ("conflicts", PLAN, ["the controller has a bad habit, a conflict: widgets a, 20 times in 1 s"]),
+        ("conflicts", PLAN, ["the controller has a bad habit: conflict: widgets a, 20 times in 1 s"]),
         ("conflicts", PLAN._replace(instances=2), []),
         ("early_retries", PLAN, []),
         ("polling", PLAN, []),

@@ -37,6 +37,8 @@ SUFFIXES: Final = ("_test.yaml", "_test.yml")
 """How the names of files of cases in a directory end."""
 GOLDEN: Final = ("stored", "converted")
 """What `--update` writes."""
+DEEPEST: Final = 100
+"""How deep an expected object may be nested."""
 DENIALS: Final = ("denied", "message", "deniedBy")
 
 
@@ -267,9 +269,14 @@ class _Reading:
         others = [name for name in _OF_ALLOWED if expect.get(name) not in (None, False)]
         if denials and others:
             self._refuse(child(place, others[0]), f"a write that is denied has none ({denials[0]})")
+        if "delete" in written and (of_objects := [name for name in _OF_OBJECTS if name in expect]):
+            self._refuse(child(place, of_objects[0]), "a deletion stores no object: it is allowed or denied")
         for name in ("converted", "roundTrip"):
             if name in expect and "convert" not in written:
                 self._refuse(child(place, name), "`convert` is missing in the case: the version to convert to")
+        for name in (*GOLDEN, "mutated"):
+            if _is_deep(expect.get(name)):
+                self._refuse(child(place, name), f"it is nested more than {DEEPEST} deep: name less of the object")
         return expect | {name: self._golden(expect[name], name, place, golden) for name in GOLDEN if name in expect}
 
     def _message(self, message: Object, place: FieldPath) -> None:
@@ -303,6 +310,17 @@ class _Reading:
 
 def _of(writes: Sequence[str]) -> str:
     return f", and has {' and '.join(writes)}" if writes else ""
+
+
+def _is_deep(value: Json) -> bool:
+    todo = [(value, 0)]
+    while todo:
+        each, depth = todo.pop()
+        if depth > DEEPEST:
+            return True
+        below = each.values() if isinstance(each, dict) else each if isinstance(each, list) else ()
+        todo += [(item, depth + 1) for item in below]
+    return False
 
 
 def _identity(value: Object) -> tuple[Json, ...]:
@@ -343,6 +361,11 @@ def _user(value: Json) -> str:
     unknown = [name for name in value if name not in _USER]
     if unknown:
         return f"{unknown[0]}: there is no such field: there are {listed_names(_USER)}{meant(str(unknown[0]), _USER)}"
+    if not isinstance(value.get("uid", ""), str):
+        return "uid: it is a text"
+    extra = value.get("extra", {})
+    if not isinstance(extra, dict) or any(map(_texts, extra.values())):
+        return "extra: it has lists of texts by names"
     return _texts(value.get("groups", [])) and "groups: it is a list of texts"
 
 
@@ -385,4 +408,5 @@ _EXPECT: Final[dict[str, _Check]] = {
     "converted": _OBJECT,
     "roundTrip": _is("true or false", bool),
 }
+_OF_OBJECTS: Final = ("stored", "mutated", "converted", "roundTrip", "pruned", "defaulted")
 _OF_ALLOWED: Final = ("allowed", "stored", "mutated", "converted", "roundTrip")

@@ -61,7 +61,7 @@ def _run_once(options: argparse.Namespace, files: Sequence[Path]) -> int:
             calls.complain(str(error))
             return findings.UNREADABLE
         outcomes = _outcomes(options, files)
-    empty = [] if options.allow_empty else [*_empty(options.paths)]
+    empty = [] if options.allow_empty else [*_empty(options.paths), *_unnamed(options, outcomes)]
     return _report(options, outcomes, empty)
 
 
@@ -100,33 +100,45 @@ def _empty(paths: Iterable[Path]) -> Iterator[Checked]:
             yield Checked(document, "", "unreadable", findings.unreadable(document))
 
 
+def _unnamed(options: argparse.Namespace, outcomes: Iterable[FileOutcome]) -> Iterator[Checked]:
+    """That no case has the name that --run gives."""
+    if options.names and not any(outcome.outcomes or outcome.problems for outcome in outcomes):
+        why = f"no case has a name with {' or '.join(options.names)}; --allow-empty allows that"
+        document = Document({}, ", ".join(map(str, options.paths)), 0, error=why)
+        yield Checked(document, "", "unreadable", findings.unreadable(document))
+
+
 # -- again, when files change -----------------------------------------------------------------------------------------
 
 
 def watched(options: argparse.Namespace, rounds: Iterable[int], every: float = EVERY) -> Iterator[int]:
     """Run all files, and in each later round those that a change concerns. Yields the exit status of each run."""
-    seen: dict[Path, dict[str, object]] = {}
-    pause = 0.0
+    seen: dict[Path, Signatures] | None = None
+    named: dict[Path, tuple[Signatures, list[Path]]] = {}
     for _ in rounds:
         began = time.process_time()
-        states = {file: _state(file) for file in case_files.found(options.paths)}
-        concerned = [file for file, state in states.items() if seen.get(file) != state]
-        if concerned or not seen:
+        states = {file: _state(file, named) for file in case_files.found(options.paths)}
+        concerned = [file for file, state in states.items() if seen is None or seen.get(file) != state]
+        if concerned or seen is None:
             print(f"-- {time.strftime('%H:%M:%S')}")
             yield _run_once(options, concerned)
-            states = {file: _state(file) for file in states}  # what it names may be others now
         seen = states
         pause = max(every, 0.0 if concerned else SHARE * (time.process_time() - began))
         time.sleep(pause)
 
 
-def _state(file: Path) -> dict[str, object]:
-    """What a file of cases, and the files that it names, are now."""
-    named = [file, *sorted(case_files.read(file).files)]
-    merged: dict[str, object] = {}
-    signatures: dict[Path, Signatures] = WatchedPaths(named, []).signatures()
-    for each in signatures.values():
-        merged |= each
+def _state(file: Path, named: dict[Path, tuple[Signatures, list[Path]]]) -> Signatures:
+    """What a file of cases, and the files that it names, are now. It is read when it has changed: `named` keeps their names."""
+    own = _signatures([file])
+    if file not in named or named[file][0] != own:
+        named[file] = own, sorted(case_files.read(file).files)
+    return own | _signatures(named[file][1])
+
+
+def _signatures(paths: list[Path]) -> Signatures:
+    merged: Signatures = {}
+    for signatures in WatchedPaths(paths, []).signatures().values():
+        merged |= signatures
     return merged
 
 

@@ -198,7 +198,7 @@ def _stuck(recording: RunRecording, leaving_out: range = range(0)) -> Iterator[R
             yield RunFinding(
                 "stuck",
                 step.title,
-                f"{step.title} did not succeed: {first[0] if first else ''}",
+                f"{step.title} did not succeed: {first[0].removesuffix('; now it is') if first else ''}",
                 (),
                 tuple(first[1:12]),
             )
@@ -231,7 +231,7 @@ def _manners(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> Iterat
         habit = HABITS[name]
         often = "" if number == 1 else f", {number} times"
         yield RunFinding(
-            "manners", name, f"the controller has a bad habit, a {habit.title}{often}: {note}", (), (habit.advice,)
+            "manners", name, f"the controller has a bad habit: {habit.title}{often}: {note}", (), (habit.advice,)
         )
 
 
@@ -250,19 +250,25 @@ def _writes_of(recording: RunRecording, effect: str) -> list[RecordedChange]:
     A controller may see that an object is gone before it sees that its owner is, and makes it once more; the garbage collector
     takes that away, and nothing has happened.
     """
-    collected = {
-        (change.place, _uid(change))
-        for change in recording.changes
-        if change.effect == "delete" and change.author in COLLECTORS
-    }
-    begun = set[Any]() if effect != "delete" else {_uid(change) for change in recording.changes if _begins(change)}
+    asked = _deletions(recording)
+    collected = {uid for uid, author in asked.items() if author in COLLECTORS}
+    begun = {_uid(change) for change in recording.changes if _begins(change)} if effect == "delete" else set[str]()
     return [
         change
         for change in recording.changes
         if ((change.effect == effect and _uid(change) not in begun) or (effect == "delete" and _begins(change)))
-        and (change.is_of_controller or (effect == "delete" and _is_remarkable(change)))
-        and not (effect == "create" and (change.place, _uid(change)) in collected)
+        and (change.is_of_controller or (effect == "delete" and _is_remarkable(change, asked)))
+        and not (effect == "create" and _uid(change) in collected)
     ]
+
+
+def _deletions(recording: RunRecording) -> dict[str, str]:
+    """By uid, who has asked for the deletion of an object: that may wait for a finalizer, which another one removes."""
+    asked: dict[str, str] = {}
+    for change in recording.changes:
+        if change.after is None or (change.after.get("metadata") or {}).get("deletionTimestamp"):
+            asked.setdefault(_uid(change), change.author)
+    return asked
 
 
 def _in_bursts(recording: RunRecording) -> Iterator[tuple[str, Shape, int]]:
@@ -294,9 +300,10 @@ def _begins(change: RecordedChange) -> bool:
     return change.is_of_controller and change.verb == "delete" and change.effect == "update"
 
 
-def _is_remarkable(change: RecordedChange) -> bool:
+def _is_remarkable(change: RecordedChange, asked: Mapping[str, str]) -> bool:
     """Whether a deletion counts that a controller of the cluster has made: it follows from something."""
-    return change.author not in ("workload", "fault", *COLLECTORS) and change.place.resource not in _TRANSIENT
+    followed = ("workload", "fault", *COLLECTORS)
+    return asked.get(_uid(change)) not in followed and change.place.resource not in _TRANSIENT
 
 
 def _planned(plan: RunPlan, shape: Shape) -> bool:

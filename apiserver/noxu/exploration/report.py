@@ -10,11 +10,13 @@ All functions are pure: they make lines and values of an `Explored`.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
+from noxu.exploration import coverage
 from noxu.exploration.exploring import Confirmed, Explored, Judged
 from noxu.exploration.judging import RunFinding
 from noxu.exploration.masks import MaskedNames, shape_of
@@ -25,6 +27,7 @@ from noxu.values import Object
 MAX_LOG: Final = 15  # lines of the controller's log
 MAX_SHOWN: Final = 8
 _WIDTH: Final = 11
+_NO_XML: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _INDENT: Final = " " * (_WIDTH + 4)
 
 
@@ -96,7 +99,11 @@ def summary_lines(outcome: Explored) -> Iterator[str]:
     yield f"{'class':<{_WIDTH + 2}}{'plans':>7}{'took effect':>13}{'findings':>10}{'not run':>9}"
     for klass, run, effect, number, rest in rows:
         yield f"{klass:<{_WIDTH + 2}}{run:>7}{effect:>13}{number:>10}{rest:>9}"
-    yield from coverage_lines(outcome)
+    yield from coverage.lines(outcome)
+    if outcome.learnt is not None:
+        mask = outcome.learnt.mask
+        if masked := sum(map(len, mask.fields.values())) + len(mask.shapes):
+            yield f"{_count(masked, 'field or object', 'fields and objects')} differed among the clean runs, and are not compared"
     if outcome.unstable:
         yield f"{_count(len(outcome.unstable), 'finding')} did not show again, and {'is' if len(outcome.unstable) == 1 else 'are'} not counted"
     if failed:
@@ -104,29 +111,15 @@ def summary_lines(outcome: Explored) -> Iterator[str]:
     yield f"{_count(len(outcome.findings), 'finding')} in {_count(len(outcome.judged), 'run')}, {outcome.seconds:.0f} s"
 
 
-def coverage_lines(outcome: Explored) -> Iterator[str]:
-    """Which writes of the clean run were crashed at or lost, and which objects were seen late."""
-    if outcome.learnt is None:
-        return
-    writes = {
-        (change.verb, change.place.resource, change.subresource)
-        for change in outcome.learnt.recordings[0].changes
-        if change.is_of_controller
-    }
-    struck = {
-        tuple(judged.plan.about[1:4])
-        for judged in outcome.judged
-        if judged.plan.klass in ("crash", "ambiguous") and judged.had_effect and len(judged.plan.about) > 3
-    }
-    kinds = {(_api_verb(verb), resource, subresource) for verb, resource, subresource in writes}
-    yield f"{len(kinds & struck)} of {_count(len(kinds), 'kind')} of writes were struck by a crash or a lost answer"
-    masked = sum(map(len, outcome.learnt.mask.fields.values())) + len(outcome.learnt.mask.shapes)
-    if masked:
-        yield f"{_count(masked, 'field or object', 'fields and objects')} differed among the clean runs, and are not compared"
-
-
-def _api_verb(verb: str) -> str:
-    return "patch" if verb == "apply" else verb
+def progress_note(outcome: Explored, total: int, seconds: float, budget: float) -> str:
+    """What is found until now, and how long it may still take: `2 found, 3 min left`."""
+    done = len(outcome.judged)
+    left = min(seconds / done * (total - done), budget - seconds) if done else 0.0
+    found = len(outcome.findings)
+    parts = [f"{found} found"] if found else []
+    if left > 0:
+        parts.append(f"{left / 60:.0f} min left" if left >= 90 else f"{left:.0f} s left")
+    return ", ".join(parts)
 
 
 def _count(number: int, one: str, many: str = "") -> str:
@@ -154,6 +147,7 @@ def as_value(outcome: Explored, files: dict[int, Sequence[str]]) -> Object:
         "cleanRuns": [{"kind": finding.kind, "sentence": finding.sentence} for finding in outcome.unusable],
         "plans": [_plan(judged) for judged in outcome.judged],
         "notRun": [plan.value for plan in outcome.left],
+        "coverage": coverage.as_value(outcome),
         "masked": list(mask_lines(outcome)),
         "seconds": round(outcome.seconds, 1),
     }
@@ -185,21 +179,32 @@ def _plan(judged: Judged) -> Object:
 
 
 def as_junit(outcome: Explored) -> str:
-    """JUnit's XML: a test case for each plan."""
-    failing = {id(confirmed.plan): confirmed for confirmed in outcome.findings}
-    by_title = {confirmed.plan.title: confirmed for confirmed in failing.values()}
-    cases = []
+    """JUnit's XML: a test case for each run, and one for each finding of the clean runs."""
+    confirmed = {id(each.plan): each for each in outcome.findings} | {
+        each.plan.title: each for each in outcome.findings
+    }
+    cases = [_case("clean", finding.sentence, 0.0, _failure(finding.sentence)) for finding in outcome.unusable]
     for judged in outcome.judged:
-        name = f'    <testcase classname={quoteattr(judged.plan.klass)} name={quoteattr(judged.plan.title)} time="{judged.seconds:.2f}"'
-        confirmed = by_title.get(judged.plan.title)
+        found = confirmed.get(id(judged.plan)) or confirmed.get(judged.plan.title)
+        content = ""
         if judged.failed:
-            cases.append(f"{name}><skipped message={quoteattr(judged.failed[:200])}/></testcase>")
-        elif confirmed is not None:
-            text = escape("\n".join(finding_lines(confirmed)))
-            cases.append(f"{name}><failure message={quoteattr(confirmed.finding.sentence)}>{text}</failure></testcase>")
-        else:
-            cases.append(f"{name}/>")
-    head = f'  <testsuite name="noxu explore" tests="{len(cases)}" failures="{len(by_title)}" time="{outcome.seconds:.1f}">'
+            content = f"<skipped message={quoteattr(judged.failed[:200])}/>"
+        elif found is not None and judged.findings:
+            content = _failure(found.finding.sentence, "\n".join(finding_lines(found)))
+        cases.append(_case(judged.plan.klass, judged.plan.title, judged.seconds, content))
+    failures = sum("<failure" in case for case in cases)
+    head = f'  <testsuite name="noxu explore" tests="{len(cases)}" failures="{failures}" time="{outcome.seconds:.1f}">'
     return "\n".join(
         ['<?xml version="1.0" encoding="utf-8"?>', "<testsuites>", head, *cases, "  </testsuite>", "</testsuites>", ""]
     )
+
+
+def _case(klass: str, name: str, seconds: float, content: str) -> str:
+    attributes = f'classname={quoteattr(klass)} name={quoteattr(name)} time="{seconds:.2f}"'
+    return f"    <testcase {attributes}>{content}</testcase>" if content else f"    <testcase {attributes}/>"
+
+
+def _failure(sentence: str, text: str = "") -> str:
+    """Of characters that XML has."""
+    clean = _NO_XML.sub("?", text)
+    return f"<failure message={quoteattr(_NO_XML.sub('?', sentence))}>{escape(clean)}</failure>"

@@ -63,15 +63,18 @@ class Transition(NamedTuple):
 def transitions(considered: Considered) -> dict[ObjectPlace, list[Transition]]:
     """Of each object of a watched resource, its changes since the first step that can be found again, in order."""
     found: dict[ObjectPlace, list[Transition]] = {}
-    for change in considered.recording.changes:
-        if not change.step or change.place.resource not in considered.watched or is_generated_name(change.object):
-            continue
-        for trigger, what in triggers_of(change):
-            found.setdefault(change.place, []).append(
-                Transition(change, when(considered.recording, change, trigger), what)
-            )
-            break
+    for transition in found_again(considered):
+        if transition.change.place.resource in considered.watched:
+            found.setdefault(transition.change.place, []).append(transition)
     return found
+
+
+def found_again(considered: Considered) -> Iterator[Transition]:
+    """The changes since the first step that can be found again, of all objects, in order."""
+    for change in considered.recording.changes:
+        if change.step and not is_generated_name(change.object):
+            for trigger, what in list(triggers_of(change))[:1]:
+                yield Transition(change, when(considered.recording, change, trigger), what)
 
 
 def is_generated_name(value: Object) -> bool:
