@@ -40,6 +40,7 @@ RUN: Final = (
     "docs/fake-clients.md sh eval",
     "docs/quickstart.md sh",
     "docs/tenants.md console",
+    "docs/tests-of-crds.md console",
 )
 
 # Programs whose commands cannot be run, and why.

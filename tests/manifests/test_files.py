@@ -192,6 +192,7 @@ SKIPPED: list[tuple[str, str, str]] = [
     ("a patch of a Deployment", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {template: {spec: {containers: [{name: a, imagePullPolicy: Always}]}}}", "it is a patch of a Deployment: it has neither a selector nor an image"),
     ("a patch of replicas", "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: a}\nspec: {replicas: 3}", "it is a patch of a StatefulSet: it has neither a selector nor an image"),
     ("a suite of kuttl", "apiVersion: kuttl.dev/v1beta1\nkind: TestSuite", "it is for kuttl"),
+    ("cases of noxu test", "apiVersion: noxu.dev/v1\nkind: Test", "it is for noxu itself, such as the cases of noxu test"),
     ("a test of chainsaw", "apiVersion: chainsaw.kyverno.io/v1alpha1\nkind: Test", "it is for chainsaw"),
     ("a cluster of kind", "apiVersion: kind.x-k8s.io/v1alpha4\nkind: Cluster", "it is for kind"),
     ("the configuration of a scorecard", "apiVersion: scorecard.operatorframework.io/v1alpha3\nkind: Configuration", "it is for operator-sdk's scorecard"),

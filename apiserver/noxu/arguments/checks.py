@@ -1,4 +1,4 @@
-"""The arguments of the commands without a server: validate, explain-write, lint and skeleton."""
+"""The arguments of the commands without a server: validate, explain-write, lint, skeleton and test."""
 
 from __future__ import annotations
 
@@ -235,3 +235,44 @@ def complete_explain_write(options: argparse.Namespace) -> None:
     _require_files(options)
     if options.write and not (options.server or options.kubeconfig):
         raise ValueError("--write needs a server: give --server or --kubeconfig")
+
+
+# -- noxu test ---------------------------------------------------------------------------------------------------------
+
+
+def add_test(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Run cases that lie beside manifests, without a server: what is written to a registry, and what should come of it. "
+        "Exit status 1 if a case fails, 2 if one cannot be run."
+    )
+    command.add_argument(
+        "paths", nargs="*", type=Path, metavar="PATH", help="files of cases, or directories with files *_test.yaml"
+    )
+    values.repeated(command, "--run", "TEXT", "run only cases whose names contain this", parse=str, dest="names")
+    command.add_argument(
+        "--update", action="store_true", help="write what came into stored and converted of the cases where it differs"
+    )
+    command.add_argument(
+        "--watch", action="store_true", help="run the files again that a changed file concerns, until Ctrl-C"
+    )
+    command.add_argument("--allow-empty", action="store_true", help="a path without cases is not an error")
+    command.add_argument(
+        "-j",
+        dest="jobs",
+        type=values.jobs,
+        default=1,
+        metavar="N",
+        help="run files in N processes; 0: as many as there are processors (default: 1)",
+    )
+    command.add_argument("--verbose", action="store_true", help="list cases that pass, too")
+    command.add_argument("--output", choices=OUTPUTS, default="text", help="the output format (default: %(default)s)")
+
+
+def complete_test(options: argparse.Namespace) -> None:
+    """Raises ValueError for a combination of options that is invalid."""
+    if not options.paths:
+        raise ValueError("give a PATH: a file of cases, or a directory with files *_test.yaml")
+    if options.update and options.watch:
+        raise ValueError("--update and --watch exclude each other: a file that is written would be run again")
+    if options.output != "text" and (options.watch or options.verbose):
+        raise ValueError("--watch and --verbose are for --output text")

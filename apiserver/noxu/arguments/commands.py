@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "explain-write": "show what each stage of a write does to objects",
     "lint": "check that CRDs are structural, and fix them",
     "skeleton": "print the skeletons of schemas, which determine pruning",
+    "test": "run cases that lie beside manifests, without a server",
     "migrate": "rewrite stored objects in their storage version",
     "check": "verify what is stored",
     "copy": "copy stored objects between data directories, files and etcd",
@@ -50,7 +51,7 @@ COMMANDS: Final = {
 
 _MODULES: Final = {
     **dict.fromkeys(("serve", "run"), "serve"),
-    **dict.fromkeys(("validate", "explain-write", "lint", "skeleton"), "checks"),
+    **dict.fromkeys(("validate", "explain-write", "lint", "skeleton", "test"), "checks"),
     **dict.fromkeys(("migrate", "check", "copy", "snapshot", "export"), "stored"),
     **dict.fromkeys(("restore", "tenant", "user", "clock", "fault", "log", "idle"), "control"),
     "explore": "explore",
@@ -134,6 +135,12 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
         ("noxu lint --fix --in-place config/crd", "fix what is unambiguous"),
     ),
     "skeleton": (("noxu skeleton config/crd/bases/widgets.yaml", "the fields that pruning keeps"),),
+    "test": (
+        ("noxu test tests/", "all files *_test.yaml"),
+        ("noxu test --run shrink tests/widgets_test.yaml", "cases whose names contain a text"),
+        ("noxu test --update tests/", "accept what came into stored and converted"),
+        ("noxu test --watch .", "again whenever a file changes"),
+    ),
     "migrate": (
         ("noxu migrate", "in .noxu, while no server uses it"),
         ("noxu migrate --kubeconfig ~/.kube/config widgets.example.com", "one CRD of a running server"),

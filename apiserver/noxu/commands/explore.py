@@ -154,7 +154,11 @@ def _explore(options: argparse.Namespace, exploration: Exploration, plan: RunPla
     if plan is not None:
         return _replay(exploration, learnt, chosen)
     until = began + exploration.budget
-    with progress.shown("explore", "plans", quiet=options.quiet) as report_progress:
+
+    def note_progress() -> str:
+        return report.progress_note(outcome, len(chosen), time.monotonic() - began, exploration.budget)
+
+    with progress.shown("explore", "plans", quiet=options.quiet, note=note_progress) as report_progress:
         for happening in exploring.explore(exploration, learnt, chosen, until=until):
             outcome.add(happening)
             if isinstance(happening, Judged):

@@ -47,17 +47,21 @@ def shown(
     stream: TextIO | None = None,
     now: Callable[[], float] = time.monotonic,
     say: Callable[[str], object] | None = None,
+    note: Callable[[], str] = str,
 ) -> Iterator[Progress]:
-    """Show how far `work` is while the context is open. `unit` is what is counted, `say` writes a line (None: to `stream`)."""
+    """Show how far `work` is while the context is open. `unit` is what is counted, `say` writes a line (None: to `stream`).
+
+    `note` is asked what stands behind it.
+    """
     stream = stream or sys.stderr
     if quiet:
         yield no_progress
         return
     display: _Display
     if is_terminal(stream):
-        display = _Bar(work, unit, stream, now)
+        display = _Bar(work, unit, stream, now, note)
     else:
-        display = _Lines(work, unit, say or partial(_print_line, stream), now)
+        display = _Lines(work, unit, say or partial(_print_line, stream), now, note)
     try:
         yield display.report
     finally:
@@ -83,15 +87,18 @@ def _print_line(stream: TextIO, line: str) -> None:
 class _Lines:
     """A line every LINE_EVERY seconds of work."""
 
-    def __init__(self, work: str, unit: str, say: Callable[[str], object], now: Callable[[], float]) -> None:
-        self._work, self._unit, self._say, self._now = work, unit, say, now
+    def __init__(
+        self, work: str, unit: str, say: Callable[[str], object], now: Callable[[], float], note: Callable[[], str]
+    ) -> None:
+        self._work, self._unit, self._say, self._now, self._note = work, unit, say, now, note
         self._last = now()
 
     def report(self, done: int, total: int) -> None:
         now = self._now()
         if now - self._last >= LINE_EVERY:
             self._last = now
-            self._say(f"{self._work}: {f'{done} of {total}' if total else done} {self._unit}")
+            text = f"{self._work}: {f'{done} of {total}' if total else done} {self._unit} {self._note()}"
+            self._say(text.rstrip())
 
     def close(self) -> None:
         pass
@@ -100,8 +107,8 @@ class _Lines:
 class _Bar:
     """A bar, after BAR_AFTER seconds of work."""
 
-    def __init__(self, work: str, unit: str, stream: TextIO, now: Callable[[], float]) -> None:
-        self._work, self._unit, self._stream, self._now = work, unit, stream, now
+    def __init__(self, work: str, unit: str, stream: TextIO, now: Callable[[], float], note: Callable[[], str]) -> None:
+        self._work, self._unit, self._stream, self._now, self._note = work, unit, stream, now, note
         self._next = now() + BAR_AFTER
         self._drawn: tuple[RichProgress, TaskID] | None = None
         self._filtered: list[logging.Handler] = []
@@ -115,7 +122,7 @@ class _Bar:
             self._draw(done, total)
         else:
             bar, task = self._drawn
-            bar.update(task, completed=done, total=total or None)
+            bar.update(task, completed=done, total=total or None, note=self._note())
             bar.refresh()
 
     def _draw(self, done: int, total: int) -> None:
@@ -129,6 +136,7 @@ class _Bar:
             MofNCompleteColumn(),
             TextColumn(self._unit),
             TimeElapsedColumn(),
+            TextColumn("{task.fields[note]}", markup=False),
             console=Console(file=self._stream, force_terminal=True),
             auto_refresh=False,
             transient=True,
@@ -136,7 +144,7 @@ class _Bar:
             redirect_stderr=False,
             get_time=self._now,
         )
-        self._drawn = bar, bar.add_task(self._work, completed=done, total=total or None)
+        self._drawn = bar, bar.add_task(self._work, completed=done, total=total or None, note=self._note())
         self._filtered = [
             handler for handler in logging.getLogger().handlers if getattr(handler, "stream", None) is self._stream
         ]

@@ -25,12 +25,10 @@ from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.apply.merging import ANNOTATION
 from noxu.apply.patch import three_way
-from noxu.clock import rfc3339_now
 from noxu.commands.findings import Verb
 from noxu.control_plane import ControlPlane
 from noxu.go.structs import Struct
-from noxu.kinds.kind import Context, prepare
-from noxu.manifests import loading
+from noxu.manifests import loading, restoring
 from noxu.manifests.documents import Document, LoadError, is_crd
 from noxu.registry.resource import Resource
 from noxu.registry.stored_object import key_of, new_entry, object_at
@@ -137,7 +135,7 @@ async def restore_objects(
             try:
                 await _create(plane, document)
             except ApiError:
-                await _restore(plane, document)
+                await restoring.store(plane, document.value)
             _remember(plane, document.value, configurations)
     return left
 
@@ -166,27 +164,3 @@ async def _create(plane: ControlPlane, document: Document) -> None:
         await plane.writer.environment.persistence.replace(
             entry, new_entry(entry.key, storage, stored, served_as_stored=False)
         )
-
-
-async def _restore(plane: ControlPlane, document: Document) -> None:
-    value = copy(document.value)
-    resource, name = loading.resource_of(plane, value), loading.name_of(value)
-    if resource is None or not name:
-        return
-    namespace = loading.namespace_of(resource, value)
-    await loading.ensure_namespace(plane, namespace)
-    storage, environment = resource.versions.storage, plane.writer.environment
-    value, _ = resource.codec.decode(resource, value)
-    if storage is not resource:
-        value = storage.codec.convert(storage, value)
-    metadata = value["metadata"]
-    metadata["uid"] = environment.identifiers.new_uid()
-    metadata["creationTimestamp"] = rfc3339_now(environment.clock)
-    if resource.table is None:
-        metadata.setdefault("generation", 1)
-    else:
-        prepare(resource.table, value, None, Context(now=metadata["creationTimestamp"]))
-    if namespace:
-        metadata["namespace"] = namespace
-    entry = new_entry(key_of(resource, namespace, name), storage, value, served_as_stored=False)
-    await environment.persistence.create(entry)

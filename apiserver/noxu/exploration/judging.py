@@ -173,7 +173,7 @@ def _stuck(recording: RunRecording, leaving_out: range = range(0)) -> Iterator[R
             yield RunFinding(
                 "stuck",
                 step.title,
-                f"{step.title} did not succeed: {first[0] if first else ''}",
+                f"{step.title} did not succeed: {first[0].removesuffix('; now it is') if first else ''}",
                 (),
                 tuple(first[1:12]),
             )

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
+from noxu.exploration import coverage
 from noxu.exploration.exploring import Confirmed, Explored, Judged
 from noxu.exploration.judging import RunFinding
 from noxu.exploration.masks import MaskedNames, shape_of
@@ -96,7 +97,11 @@ def summary_lines(outcome: Explored) -> Iterator[str]:
     yield f"{'class':<{_WIDTH + 2}}{'plans':>7}{'took effect':>13}{'findings':>10}{'not run':>9}"
     for klass, run, effect, number, rest in rows:
         yield f"{klass:<{_WIDTH + 2}}{run:>7}{effect:>13}{number:>10}{rest:>9}"
-    yield from coverage_lines(outcome)
+    yield from coverage.lines(outcome)
+    if outcome.learnt is not None:
+        mask = outcome.learnt.mask
+        if masked := sum(map(len, mask.fields.values())) + len(mask.shapes):
+            yield f"{_count(masked, 'field or object', 'fields and objects')} differed among the clean runs, and are not compared"
     if outcome.unstable:
         yield f"{_count(len(outcome.unstable), 'finding')} did not show again, and {'is' if len(outcome.unstable) == 1 else 'are'} not counted"
     if failed:
@@ -104,29 +109,15 @@ def summary_lines(outcome: Explored) -> Iterator[str]:
     yield f"{_count(len(outcome.findings), 'finding')} in {_count(len(outcome.judged), 'run')}, {outcome.seconds:.0f} s"
 
 
-def coverage_lines(outcome: Explored) -> Iterator[str]:
-    """Which writes of the clean run were crashed at or lost, and which objects were seen late."""
-    if outcome.learnt is None:
-        return
-    writes = {
-        (change.verb, change.place.resource, change.subresource)
-        for change in outcome.learnt.recordings[0].changes
-        if change.is_of_controller
-    }
-    struck = {
-        tuple(judged.plan.about[1:4])
-        for judged in outcome.judged
-        if judged.plan.klass in ("crash", "ambiguous") and judged.had_effect and len(judged.plan.about) > 3
-    }
-    kinds = {(_api_verb(verb), resource, subresource) for verb, resource, subresource in writes}
-    yield f"{len(kinds & struck)} of {_count(len(kinds), 'kind')} of writes were struck by a crash or a lost answer"
-    masked = sum(map(len, outcome.learnt.mask.fields.values())) + len(outcome.learnt.mask.shapes)
-    if masked:
-        yield f"{_count(masked, 'field or object', 'fields and objects')} differed among the clean runs, and are not compared"
-
-
-def _api_verb(verb: str) -> str:
-    return "patch" if verb == "apply" else verb
+def progress_note(outcome: Explored, total: int, seconds: float, budget: float) -> str:
+    """What is found until now, and how long it may still take: `2 found, 3 min left`."""
+    done = len(outcome.judged)
+    left = min(seconds / done * (total - done), budget - seconds) if done else 0.0
+    found = len(outcome.findings)
+    parts = [f"{found} found"] if found else []
+    if left > 0:
+        parts.append(f"{left / 60:.0f} min left" if left >= 90 else f"{left:.0f} s left")
+    return ", ".join(parts)
 
 
 def _count(number: int, one: str, many: str = "") -> str:
@@ -154,6 +145,7 @@ def as_value(outcome: Explored, files: dict[int, Sequence[str]]) -> Object:
         "cleanRuns": [{"kind": finding.kind, "sentence": finding.sentence} for finding in outcome.unusable],
         "plans": [_plan(judged) for judged in outcome.judged],
         "notRun": [plan.value for plan in outcome.left],
+        "coverage": coverage.as_value(outcome),
         "masked": list(mask_lines(outcome)),
         "seconds": round(outcome.seconds, 1),
     }

@@ -74,6 +74,7 @@ _TOOLS: Final = {
     "kubescheduler.config.k8s.io": "kube-scheduler",
     "kustomize.config.k8s.io": "kustomize",
     "kuttl.dev": "kuttl",
+    "noxu.dev": "noxu itself, such as the cases of noxu test",
     "pod-security.admission.config.k8s.io": "kube-apiserver",
     "scorecard.operatorframework.io": "operator-sdk's scorecard",
     "skaffold": "skaffold",

@@ -80,6 +80,7 @@ ERRORS: Final = "noxu.testing.errors"
 ISOLATION: Final = "noxu.testing.isolation"
 EXPLORATION: Final = "noxu.exploration.results"
 MANNERS: Final = "noxu.testing.manners_plugin"
+CASES: Final = "noxu.testing.case_items"
 _MARKER: Final = (
     "noxu(*manifests, profile='local', controllers=None, gates=None, users=(), tls=False, …): manifests that the test's "
     "Noxu server loads at its start, and further arguments of Noxu"
@@ -95,7 +96,7 @@ _REFUSED: Final = pytest.StashKey[str]()
 
 
 class Option(NamedTuple):
-    """An option for all servers. In the configuration it is `noxu_NAME`, on the command line `--noxu-NAME`."""
+    """An option for all servers, or for files of cases. In the configuration it is `noxu_NAME`, on the command line `--noxu-NAME`."""
 
     name: str
     type: Literal["args", "bool", "file", "paths", "string"]
@@ -139,8 +140,14 @@ OPTIONS: Final = (
         "args",
         "fail tests whose clients have bad manners: polite, HABIT=NUMBER, HABIT=any (default: no test fails)",
     ),
+    Option(
+        "tests",
+        "paths",
+        "files of cases, as for `noxu test`, and directories with files *_test.yaml: each case is a test",
+    ),
     Option("requests", "string", "the number of requests in the report of a failed test (default: 10; 0: none)"),
 )
+CASE_SUFFIXES: Final = (".yaml", ".yml")
 TERMINAL: Final = "-"
 """Instead of a file."""
 REPORTS_OF: Final = (".html", ".json", ".txt")
@@ -223,6 +230,7 @@ def _check_options(config: pytest.Config) -> None:
     if nodes and not nodes.isdecimal():
         raise pytest.UsageError(f"noxu_nodes: {nodes} is no number of nodes")
     _refuse_missing(_option(config, "stages") or (), "noxu_stages", Path())
+    _refuse_missing(_option(config, "tests") or (), "noxu_tests", Path())
     for gate in _option(config, "feature_gates") or ():
         if gate.partition("=")[2].lower() not in ("true", "false"):
             raise pytest.UsageError(f"noxu_feature_gates: {gate}: write GATE=true or GATE=false")
@@ -273,7 +281,7 @@ def _refuse_missing(sources: Iterable[Source], place: str, directory: Path) -> N
 def _option(config: pytest.Config, name: str) -> Any:
     """The value on the command line, or else in the configuration; None if it is in neither. Lists are those of both."""
     flag, configured = config.getoption(f"noxu_{name}"), config.getini(f"noxu_{name}")
-    if name in ("manifests", "stages"):
+    if name in ("manifests", "stages", "tests"):
         return [*(configured or ()), *(config.invocation_params.dir / path for path in flag or ())]
     if isinstance(flag, list):
         return [part for text in flag for part in text.split(",") if part]
@@ -329,6 +337,13 @@ def _sources(mark: pytest.Mark) -> tuple[Source, ...]:
 def _below(directory: Path, source: Source) -> Source:
     path = path_of(source)
     return source if path is None else directory / path
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """The cases of a file that `noxu_tests` names."""
+    if file_path.suffix not in CASE_SUFFIXES or not (named := _option(parent.config, "tests")):
+        return None
+    return cast("pytest.Collector | None", _late(CASES).collector(parent, file_path, list(map(Path, named))))
 
 
 # -- fixtures ---------------------------------------------------------------------------------------------------------

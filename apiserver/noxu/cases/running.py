@@ -1,0 +1,73 @@
+"""Run files of cases: those that are given the same share a control plane, and no case sees another one.
+
+A case is run without a trace, which costs a tenth. If it fails, or expects what only a trace tells, it is run once more with
+one, which explains it: the stage that has refused the object, the rule, and the values in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from noxu.api import codec
+from noxu.api.field import child
+from noxu.cases import planes
+from noxu.cases.case_files import Case, CaseFile, CaseProblem, read
+from noxu.cases.judging import differences, needs_trace
+from noxu.cases.outcomes import CaseOutcome, FileOutcome, explanation
+from noxu.cases.planes import UnusableCase
+from noxu.control_plane import ControlPlane
+from noxu.registry.offload import without_threads
+
+Chosen = Callable[[Case], bool]
+
+
+def every(_: Case) -> bool:
+    return True
+
+
+def run_paths(paths: Iterable[Path], chosen: Chosen = every, *, updates: bool = False) -> list[FileOutcome]:
+    """Read and run files. `updates`: see `case_files.read`."""
+    return run([read(path, updates=updates) for path in paths], chosen)
+
+
+def run(files: Sequence[CaseFile], chosen: Chosen = every) -> list[FileOutcome]:
+    """The outcomes of files, in their order."""
+    return asyncio.run(_run(files, chosen))
+
+
+async def _run(files: Sequence[CaseFile], chosen: Chosen) -> list[FileOutcome]:
+    outcomes: dict[int, FileOutcome] = {}
+    together: dict[bytes, list[CaseFile]] = {}
+    for file in files:
+        if file.problems:
+            outcomes[id(file)] = FileOutcome(file, problems=file.problems)
+        else:
+            together.setdefault(_given_key(file), []).append(file)
+    with without_threads():
+        for members in together.values():
+            async with planes.given_plane(members[0].given) as (plane, problems):
+                for file in members:
+                    ran = [] if problems else [await _case(plane, case) for case in file.cases if chosen(case)]
+                    outcomes[id(file)] = FileOutcome(file, ran, problems)
+    return [outcomes[id(file)] for file in files]
+
+
+def _given_key(file: CaseFile) -> bytes:
+    """The same for files that are given the same."""
+    given = {name: [document.value for document in listed] for name, listed in file.given.items()}
+    return codec.encode(given, sort_keys=True)
+
+
+async def _case(plane: ControlPlane, case: Case) -> CaseOutcome:
+    try:
+        traced = needs_trace(case.expect)
+        result = await planes.run(plane, case, traced=traced)
+        found = differences(case, result)
+        if found and not traced:
+            result = await planes.run(plane, case, traced=True)
+        return CaseOutcome(case, found, list(explanation(result.trace)) if found else ())
+    except UnusableCase as error:
+        field, message = error.problem
+        return CaseOutcome(case, problems=[CaseProblem(child(case.path, field), message)])

@@ -1,0 +1,93 @@
+"""The files of cases of `noxu test` as tests of pytest: a file is a collector, and each case a test.
+
+The option `noxu_tests` names the files and directories. The cases of a file are run together when the first of them is wanted:
+that takes less than a millisecond each, and none sees another one. A case that fails reports the field of its file, the diff,
+and what the stages of the write said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from noxu.cases import judging, running
+from noxu.cases.case_files import SUFFIXES, CaseFile, read
+from noxu.cases.outcomes import CaseOutcome, FileOutcome
+
+
+def collector(parent: pytest.Collector, path: Path, named: Iterable[Path]) -> pytest.Collector | None:
+    """The collector of a file; None if it is not one of cases, or is in none of the directories that are named."""
+    if not any(path == each or (each in path.parents and path.name.endswith(SUFFIXES)) for each in named):
+        return None
+    made: CaseCollector = CaseCollector.from_parent(parent, path=path)
+    return made
+
+
+class CaseFailure(Exception):
+    """A case that fails, or a file that cannot be run. The message is the report."""
+
+
+class CaseCollector(pytest.File):
+    """The cases of a file."""
+
+    @cached_property
+    def read(self) -> CaseFile:
+        return read(self.path)
+
+    @cached_property
+    def ran(self) -> FileOutcome:
+        """In a thread, which has no event loop: the loop of a test may be open here."""
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(running.run, [self.read]).result()[0]
+
+    def collect(self) -> Iterator[pytest.Item]:
+        if self.read.problems:
+            raise CaseFailure("\n".join(self.placed(each.field, each.message) for each in self.read.problems))
+        for case in self.read.cases:
+            yield CaseItem.from_parent(self, name=case.name)
+
+    def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
+        return _said(excinfo) or super().repr_failure(excinfo)
+
+    def placed(self, field: str, message: str) -> str:
+        return f"{self.read.document.place(field)}: {field}: {message}"
+
+
+class CaseItem(pytest.Item):
+    """One case."""
+
+    parent: CaseCollector
+
+    def runtest(self) -> None:
+        ran = self.parent.ran
+        if ran.problems:
+            raise CaseFailure("\n".join(self.parent.placed(each.field, each.message) for each in ran.problems))
+        outcome = next(each for each in ran.outcomes if each.case.name == self.name)
+        if outcome.verdict != "passed":
+            raise CaseFailure("\n".join(self._lines(outcome)))
+
+    def _lines(self, outcome: CaseOutcome) -> Iterator[str]:
+        for problem in outcome.problems:
+            yield self.parent.placed(problem.field, problem.message)
+        for found in outcome.differences:
+            yield self.parent.placed(judging.place(outcome.case, found), found.message)
+            yield from (f"  {line}" for line in found.diff)
+        yield from outcome.explanation
+
+    def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
+        return _said(excinfo) or super().repr_failure(excinfo)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        case = next(case for case in self.parent.read.cases if case.name == self.name)
+        position = self.parent.read.document.position(case.path)
+        return self.path, position.line - 1 if position else None, self.name
+
+
+def _said(excinfo: Any) -> str:
+    """What a failure says, without a traceback; "" for an error in what runs cases."""
+    return str(excinfo.value) if isinstance(excinfo.value, CaseFailure) else ""
