@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from xml.etree import ElementTree as ET
+
 from noxu.exploration import coverage, masks, report
-from noxu.exploration.exploring import Explored, Judged, Learnt
-from noxu.exploration.judging import clean_runs
+from noxu.exploration.exploring import Confirmed, Explored, Judged, Learnt
+from noxu.exploration.judging import RunFinding, clean_runs
 from noxu.exploration.plans import RunPlan
 from noxu.exploration.runs import KnownTimes
 from tests.exploration import recordings
@@ -50,3 +53,24 @@ def test_progress_says_what_is_found_and_left() -> None:
     assert report.progress_note(found, 1000, 10.0, 600.0) == "10 min left"
     assert report.progress_note(found, 10, 10.0, 600.0) == ""
     assert report.progress_note(Explored(), 10, 1.0, 600.0) == ""
+
+
+def test_reports_for_machines() -> None:
+    found = outcome()
+    finding = RunFinding("missing", "secrets a", "secrets <a> is missing \x1b[0m", (12,), ("it was there",))
+    judged = found.judged[0]._replace(findings=[finding])
+    found.judged[0] = judged
+    assert judged.recording is not None
+    found.add(Confirmed(1, finding, (), judged.plan, judged.recording, is_stable=True))
+    found.finish([judged.plan], 10.0)
+    suite = ET.fromstring(report.as_junit(found))[0]
+    assert (suite.get("tests"), suite.get("failures")) == (str(len(PLANS)), "1")
+    assert [(case.get("classname"), len(case)) for case in suite][:2] == [("crash", 1), ("crash", 0)]
+    value = json.loads(json.dumps(report.as_value(found, {1: ["explore-1.yaml"]})))
+    assert [each["files"] for each in value["findings"]] == [["explore-1.yaml"]]
+    assert value["coverage"][0] == {
+        "resource": CONFIGS, "writes": 1, "crash": 1, "lost": 0, "refused": 1, "views": 0, "drift": 2, "fields": 0,
+    }  # fmt: skip
+    unusable = Explored(unusable=[finding])
+    assert 'failures="1"' in report.as_junit(unusable)
+    assert report.as_value(unusable, {})["cleanRuns"] == [{"kind": "missing", "sentence": finding.sentence}]

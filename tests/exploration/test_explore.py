@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -70,6 +71,19 @@ def test_a_bug_is_found(name: str, plan: str, found: str) -> None:
     judged = exploring.attempt(explored, learnt, chosen)
     assert judged.findings, judged
     assert judged.findings[0].sentence.startswith(found)
+
+
+@pytest.mark.slow
+def test_a_bug_in_go_is_found(tmp_path: Path) -> None:
+    """One of them: the controllers in Go have a client of their own, and end and start at once."""
+    if not shutil.which("go"):
+        pytest.skip("there is no compiler of Go")
+    binary = taught.built(tmp_path)
+    [case] = [bug for bug in taught.BUGS if bug.name == "crash"]
+    explored = replace(taught.exploration(case, [str(binary), "crash", "--bug"]), clean_runs=1)
+    learnt = exploring.learn(explored)
+    judged = exploring.attempt(explored, learnt, learnt.plans[0])
+    assert "secrets default/a is missing at the end" in [finding.sentence for finding in judged.findings]
 
 
 def test_an_invariant_about_what_there_is_not_is_refused() -> None:

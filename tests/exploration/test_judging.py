@@ -239,11 +239,11 @@ def test_a_change_that_is_refused_is_no_fault_of_the_controller() -> None:
         (
             "hot_loops",
             PLAN,
-            ["the controller has a bad habit, a hot loop: widgets a, 20 times in 1 s"],
+            ["the controller has a bad habit: hot loop: widgets a, 20 times in 1 s"],
         ),
         ("hot_loops", PLAN._replace(moves=({},)), []),
         ("no_op_writes", PLAN, []),
-        ("conflicts", PLAN, ["the controller has a bad habit, a conflict: widgets a, 20 times in 1 s"]),
+        ("conflicts", PLAN, ["the controller has a bad habit: conflict: widgets a, 20 times in 1 s"]),
         ("conflicts", PLAN._replace(instances=2), []),
         ("early_retries", PLAN, []),
         ("polling", PLAN, []),

@@ -145,3 +145,15 @@ def test_what_ends_an_unobserved_state_does_not_depend_on_it() -> None:
         "the controller does not see of widgets a that spec.size went from 1 to 0: only what came before, and that then "
         "spec.size went from 0 to 3"
     ]
+
+
+def test_reads_are_refused_at_the_start_and_when_there_is_something_to_do() -> None:
+    recording = clean().recording(requests=[("list", CONFIGS, 200, 3), ("list", SECRETS, 200, 1)])
+    found = plans(consider(recording, Mask(), steps=2), ["refused"])
+    later = [plan for plan in found if plan.moves]
+    assert [plan.title for plan in later] == [
+        "list of configmaps is refused with InternalError once, from when widgets a: it was created",
+        "list of configmaps is refused with InternalError 3 times, from when widgets a: it was created",
+    ]
+    assert later[0].moves[0]["when"] == {"created": WIDGETS, "name": "a", "namespace": "default"}
+    assert {plan.about[2] for plan in found if not plan.moves} == {CONFIGS, SECRETS}

@@ -21,10 +21,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from noxu.api.errors import ApiError
 from noxu.commands import calls, progress
 from noxu.config import StartError
 from noxu.exploration import exploring, plans, report, results, runs, settings, steps
-from noxu.exploration.exploring import Explored, Judged, Learnt, UnusableController
+from noxu.exploration.exploring import Confirmed, Explored, Judged, Learnt, UnusableController
 from noxu.exploration.plans import PlanError, RunPlan
 from noxu.exploration.runs import RunFailed, RunInterrupted
 from noxu.exploration.settings import Exploration, SettingsError
@@ -50,7 +51,12 @@ def run(options: argparse.Namespace) -> int:
     except UnusableController as error:
         for line in report.unusable_lines(error.findings, error.recording):
             print(line, file=sys.stderr)
+        if options.format != "text":
+            _print(options.format, Explored(unusable=error.findings), {})
         calls.complain("nothing is explored: the controller has to do without faults what the workload waits for")
+        return UNUSABLE
+    except ApiError as error:
+        calls.complain(f"--plan: {error.message}; is it for these manifests?")
         return UNUSABLE
     except (SettingsError, PlanError, RunFailed, StartError, LoadError) as error:
         calls.complain(str(error))
@@ -152,7 +158,7 @@ def _explore(options: argparse.Namespace, exploration: Exploration, plan: RunPla
         return NOTHING_FOUND
     note(f"{len(chosen)} plans, {exploration.budget:g} s, {exploration.jobs} at a time")
     if plan is not None:
-        return _replay(exploration, learnt, chosen)
+        return _replay(exploration, learnt, chosen, options.format)
     until = began + exploration.budget
 
     def note_progress() -> str:
@@ -173,22 +179,33 @@ def _explore(options: argparse.Namespace, exploration: Exploration, plan: RunPla
     return FOUND if outcome.findings else NOTHING_FOUND
 
 
-def _replay(exploration: Exploration, learnt: Learnt, chosen: Sequence[RunPlan]) -> int:
+def _replay(exploration: Exploration, learnt: Learnt, chosen: Sequence[RunPlan], form: str) -> int:
     """Run one plan, as often as it is wanted."""
-    shown = 0
+    say = print if form == "text" else _silent
+    outcome, began = Explored(learnt), time.monotonic()
     for number, plan in enumerate(chosen, 1):
         judged = exploring.attempt(exploration, learnt, plan)
         if judged.failed:
             raise RunFailed(judged.failed)
-        shown += bool(judged.findings)
+        outcome.add(judged)
         for finding in judged.findings:
-            print(f"run {number}: {finding.sentence}")
+            say(f"run {number}: {finding.sentence}")
             for line in finding.details:
-                print(f"  {line}")
-        if not judged.findings:
-            print(f"run {number}: nothing is found{'' if judged.had_effect else ': nothing of the plan has happened'}")
+                say(f"  {line}")
+        if judged.recording is not None and judged.findings:
+            first, *others = judged.findings
+            outcome.add(Confirmed(number, first, others, plan, judged.recording, is_stable=True))
+        else:
+            say(f"run {number}: nothing is found{'' if judged.had_effect else ': nothing of the plan has happened'}")
+    shown = len(outcome.findings)
     if len(chosen) > 1:
-        print(f"{shown} of {len(chosen)} runs show something")
+        say(f"{shown} of {len(chosen)} runs show something")
+    outcome.finish(chosen, time.monotonic() - began)
+    if form != "text":
+        _print(form, outcome, {})
+    if not shown and not any(judged.had_effect for judged in outcome.judged):
+        calls.complain("--plan: nothing of it has happened: is it for these manifests and this workload?")
+        return UNUSABLE
     return FOUND if shown else NOTHING_FOUND
 
 

@@ -206,7 +206,7 @@ def _manners(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> Iterat
         habit = HABITS[name]
         often = "" if number == 1 else f", {number} times"
         yield RunFinding(
-            "manners", name, f"the controller has a bad habit, a {habit.title}{often}: {note}", (), (habit.advice,)
+            "manners", name, f"the controller has a bad habit: {habit.title}{often}: {note}", (), (habit.advice,)
         )
 
 

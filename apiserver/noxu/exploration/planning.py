@@ -181,16 +181,19 @@ _ERRORS: Final[Mapping[str, Sequence[str]]] = {
     "list": ("InternalError", "ServiceUnavailable", "TooManyRequests", "Expired"),
 }
 _TIMES: Final = (1, 3)
-_OFTEN: Final = 6  # times in a row show whether a controller waits longer and longer; that takes it a third of a second
+_OFTEN: Final = 6
+"""So many times in a row show whether a controller waits longer and longer: a third of a second with client-go, whose informers,
+however, wait a minute then before they list again."""
 
 
 def _refused(considered: Considered) -> Iterator[RunPlan]:
+    yield from _refused_later(considered)
     kinds = dict.fromkeys((verb, resource) for verb, resource, code, _ in considered.recording.requests if code < 400)
     for verb, resource in kinds:
         if resource.startswith(("leases.", "events")):
             continue
         for error in _ERRORS.get(verb, ()):
-            for times in (*_TIMES, _OFTEN) if error == "InternalError" else _TIMES:
+            for times in (*_TIMES, _OFTEN) if error == "InternalError" and verb != "list" else _TIMES:
                 yield RunPlan(
                     "refused",
                     f"{verb} of {resource.partition('.')[0]} is refused with {error}"
@@ -206,6 +209,32 @@ def _refused(considered: Considered) -> Iterator[RunPlan]:
                     about=("refused", verb, resource, error, str(times)),
                     worth=(2.0 if verb in ("create", "update", "patch", "delete") else 0.5) - 0.1 * times,
                 )
+
+
+def _refused_later(considered: Considered) -> Iterator[RunPlan]:
+    """Reads are refused at the start, where caches are filled, and once more when there is something to do."""
+    begins = next((each for each in _found_again(considered) if each.change.author == WORKLOAD), None)
+    asked: Counter[tuple[str, str]] = Counter()
+    for verb, resource, code, number in considered.recording.requests:
+        asked[verb, resource] += number if code < 400 else 0
+    for (verb, resource), number in asked.items():
+        if begins is None or verb not in ("get", "list") or number < 2 or resource.startswith(("leases.", "events")):
+            continue
+        for times in _TIMES:
+            rule = {
+                "name": "refused",
+                "match": {"user": USER, "verbs": [verb], "resource": resource},
+                "times": times,
+                "error": "InternalError",
+            }
+            yield RunPlan(
+                "refused",
+                f"{verb} of {resource.partition('.')[0]} is refused with InternalError"
+                f"{' once' if times == 1 else f' {times} times'}, from when {_name(begins.change.place)}: {begins.what}",
+                moves=({"when": begins.trigger, "faults": [rule]},),
+                about=("refused", verb, resource, "later", str(times)),
+                worth=1.5 - 0.1 * times,
+            )
 
 
 def _kind(change: RecordedChange) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ All functions are pure: they make lines and values of an `Explored`.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -26,6 +27,7 @@ from noxu.values import Object
 MAX_LOG: Final = 15  # lines of the controller's log
 MAX_SHOWN: Final = 8
 _WIDTH: Final = 11
+_NO_XML: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _INDENT: Final = " " * (_WIDTH + 4)
 
 
@@ -177,21 +179,32 @@ def _plan(judged: Judged) -> Object:
 
 
 def as_junit(outcome: Explored) -> str:
-    """JUnit's XML: a test case for each plan."""
-    failing = {id(confirmed.plan): confirmed for confirmed in outcome.findings}
-    by_title = {confirmed.plan.title: confirmed for confirmed in failing.values()}
-    cases = []
+    """JUnit's XML: a test case for each run, and one for each finding of the clean runs."""
+    confirmed = {id(each.plan): each for each in outcome.findings} | {
+        each.plan.title: each for each in outcome.findings
+    }
+    cases = [_case("clean", finding.sentence, 0.0, _failure(finding.sentence)) for finding in outcome.unusable]
     for judged in outcome.judged:
-        name = f'    <testcase classname={quoteattr(judged.plan.klass)} name={quoteattr(judged.plan.title)} time="{judged.seconds:.2f}"'
-        confirmed = by_title.get(judged.plan.title)
+        found = confirmed.get(id(judged.plan)) or confirmed.get(judged.plan.title)
+        content = ""
         if judged.failed:
-            cases.append(f"{name}><skipped message={quoteattr(judged.failed[:200])}/></testcase>")
-        elif confirmed is not None:
-            text = escape("\n".join(finding_lines(confirmed)))
-            cases.append(f"{name}><failure message={quoteattr(confirmed.finding.sentence)}>{text}</failure></testcase>")
-        else:
-            cases.append(f"{name}/>")
-    head = f'  <testsuite name="noxu explore" tests="{len(cases)}" failures="{len(by_title)}" time="{outcome.seconds:.1f}">'
+            content = f"<skipped message={quoteattr(judged.failed[:200])}/>"
+        elif found is not None and judged.findings:
+            content = _failure(found.finding.sentence, "\n".join(finding_lines(found)))
+        cases.append(_case(judged.plan.klass, judged.plan.title, judged.seconds, content))
+    failures = sum("<failure" in case for case in cases)
+    head = f'  <testsuite name="noxu explore" tests="{len(cases)}" failures="{failures}" time="{outcome.seconds:.1f}">'
     return "\n".join(
         ['<?xml version="1.0" encoding="utf-8"?>', "<testsuites>", head, *cases, "  </testsuite>", "</testsuites>", ""]
     )
+
+
+def _case(klass: str, name: str, seconds: float, content: str) -> str:
+    attributes = f'classname={quoteattr(klass)} name={quoteattr(name)} time="{seconds:.2f}"'
+    return f"    <testcase {attributes}>{content}</testcase>" if content else f"    <testcase {attributes}/>"
+
+
+def _failure(sentence: str, text: str = "") -> str:
+    """Of characters that XML has."""
+    clean = _NO_XML.sub("?", text)
+    return f"<failure message={quoteattr(_NO_XML.sub('?', sentence))}>{escape(clean)}</failure>"

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from noxu.api.errors import ApiError
 from noxu.config import StartError
 from noxu.exploration import exploring, plans, python_programs, recording, report, runs, settings
 from noxu.exploration.exploring import Confirmed, Explored, UnusableController
@@ -132,6 +133,8 @@ def explore(
         return _explored(runs.check(exploration), chosen)
     except NotRunnable as error:
         raise SettingsError(f"controller: {error}") from None
+    except ApiError as error:
+        raise SettingsError(f"plan: {error.message}; is it for these manifests?") from None
     except RunFailed as error:
         raise StartError(str(error)) from None
 
