@@ -12,19 +12,22 @@ found and no twin was accused.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from noxu.exploration import exploring, steps
+from noxu.exploration import exploring, runs, steps
 from noxu.exploration.exploring import Confirmed, UnusableController
-from noxu.exploration.runs import RunFailed
+from noxu.exploration.runs import RunFailed, RunInterrupted
 from noxu.exploration.settings import ControllerCommand, Exploration
 from noxu.values import Object
 
@@ -83,10 +86,10 @@ BUGS: Final = (
 
 
 class Outcome(NamedTuple):
-    """Of one exploration. `findings`: those that have shown again; `unstable`: how many have not."""
+    """Of one exploration. `findings`: those that have shown again; `unstable`: those that have not."""
 
     findings: Sequence[Confirmed]
-    unstable: int
+    unstable: Sequence[Confirmed]
     runs: int
     seconds: float
     unusable: str = ""
@@ -105,21 +108,32 @@ def exploration(case: TaughtBug, command: Sequence[str]) -> Exploration:
     )
 
 
+_ended: Final = threading.Event()
+
+
+def _end(_number: int, _frame: object) -> None:
+    """End what runs, with its programs. A handler must not wait."""
+    _ended.set()
+    threading.Thread(target=runs.interrupt, name="taught-interrupt").start()
+
+
 def explored(exploration: Exploration) -> Outcome:
-    """Explore all plans of the class. A controller that is unusable says why."""
+    """Explore all plans of the class. A controller that is unusable says why. Raises RunInterrupted."""
     began = time.monotonic()
     try:
         learnt = exploring.learn(exploration)
     except (UnusableController, RunFailed) as error:
-        return Outcome((), 0, 0, time.monotonic() - began, str(error))
+        return Outcome((), (), 0, time.monotonic() - began, str(error))
     confirmed: list[Confirmed] = []
     runs = len(learnt.recordings)
     for happening in exploring.explore(exploration, learnt, learnt.plans, until=began + BUDGET):
         runs += 1
         if isinstance(happening, Confirmed):
             confirmed.append(happening)
-    stable = [each for each in confirmed if each.is_stable]
-    return Outcome(stable, len(confirmed) - len(stable), runs, time.monotonic() - began)
+    if _ended.is_set():
+        raise RunInterrupted  # half an exploration shows nothing
+    stable, unstable = ([each for each in confirmed if each.is_stable is wanted] for wanted in (True, False))
+    return Outcome(stable, unstable, runs, time.monotonic() - began)
 
 
 def commands(binary: Path | None) -> dict[str, list[str]]:
@@ -166,7 +180,7 @@ class Line(NamedTuple):
         number = len(self.outcomes)
         runs = sum(outcome.runs for outcome in self.outcomes) / number
         seconds = sum(outcome.seconds for outcome in self.outcomes) / number
-        unstable = sum(outcome.unstable for outcome in self.outcomes)
+        unstable = sum(len(outcome.unstable) for outcome in self.outcomes)
         what = "accused" if self.is_twin else "found"
         title = f"{self.name_of_twin}" if self.is_twin else self.title
         return f"{self.klass:<11} {title:<22} {self.language:<7} {what:<8} {self.hits:>3} of {number:<4} {runs:>5.1f} runs {seconds:>6.1f} s  {unstable} unstable"
@@ -207,13 +221,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="noxu-taught-") as directory:
         binary = None if options.language == "python" else built(Path(directory))
         table = list(lines(options, binary))
-        for number in range(options.repeat):
-            for line, each in table:
-                line.outcomes.append(explored(each))
-                _say(line, number + 1, options.verbose)
+        for ending in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(ending, _end)
+        with contextlib.suppress(RunInterrupted):  # what there is of the table is printed
+            for number in range(options.repeat):
+                for line, each in table:
+                    line.outcomes.append(explored(each))
+                    _say(line, number + 1, options.verbose)
     print()
     for line, _ in table:
-        print(line)
+        if line.outcomes:
+            print(line)
     return 0 if all(line.is_right for line, _ in table) else 1
 
 
@@ -224,8 +242,9 @@ def _say(line: Line, number: int, verbose: bool) -> None:
     if outcome.unusable:
         print(f"       unusable: {outcome.unusable}")
     if verbose or line.is_twin or not line.is_right:
-        for each in outcome.findings:
-            print(f"       {each.finding.kind}: {each.finding.sentence}\n         when {each.plan.title}", flush=True)
+        for each in (*outcome.findings, *outcome.unstable):
+            kind = each.finding.kind if each.is_stable else "unstable"
+            print(f"       {kind}: {each.finding.sentence}\n         when {each.plan.title}", flush=True)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, get_overloads
 
 import noxu
+from noxu import strategies
 from noxu.testing import plugin
 from noxu.testing.manners import MannersCalls
 from noxu.testing.past import PastCalls
@@ -73,6 +74,8 @@ TYPES: Final = {
     "Users": "names, or a dict of names and their groups",
     "TenantBlock": "a context manager, for `with` and `async with`, whose target is a `TestTenant`",
     "Rollback": "a context manager, for `with` and `async with`",
+    "SearchStrategy": "of Hypothesis: what `given` takes",
+    "BrokenObject": "see [strategies](#strategies-for-hypothesis)",
     "PythonController": 'words of a command, `"package.module:function"`, a function of a module, or a module with handlers of kopf',
     "F": "the decorated function, which the decorator returns",
 }
@@ -90,7 +93,7 @@ def page() -> str:
         for name in names:
             public = getattr(noxu, name)
             lines += _of_class(name, public) if inspect.isclass(public) else _of_function(name, public)
-    lines += [*_types(), *_fixtures(), *_options()]
+    lines += [*_strategies(), *_types(), *_fixtures(), *_options()]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip() + "\n"
 
 
@@ -192,6 +195,19 @@ def _code(lines: list[str]) -> str:
 
 def _doc(documented: object) -> str:
     return inspect.getdoc(documented) or ""
+
+
+def _strategies() -> Iterator[str]:
+    """The functions of `noxu.strategies`, and what they return and raise."""
+    yield "## Strategies for Hypothesis\n"
+    yield "`from noxu.strategies import valid, invalid`; [from-schemas.md](from-schemas.md) is the introduction.\n"
+    for name in ("valid", "invalid"):
+        function = getattr(strategies, name)
+        yield f"### {name}\n"
+        yield _code([_signature(name, function, skipped=0)])
+        yield f"{_doc(function)}\n"
+    for name in ("BrokenObject", "CannotGenerate", "UnknownDefinition"):
+        yield f"`{name}`: {_doc(getattr(strategies, name))}\n"
 
 
 def _types() -> Iterator[str]:

@@ -43,6 +43,7 @@ REFUSED: Final = [
     ("a user without a name", case(f"{{name: a, object: {MAP}, user: {{groups: []}}, expect: {{allowed: true}}}}"), "cases[0].user: it is an object with name, groups, uid, extra"),
     ("a user whose extra is none", case(f"{{name: a, object: {MAP}, user: {{name: a, extra: {{b: c}}}}, expect: {{allowed: true}}}}"), "cases[0].user: extra: it has lists of texts by names"),
     ("the object of a deletion", case(f"{{name: a, old: {MAP}, delete: true, expect: {{stored: {{}}}}}}"), "cases[0].expect.stored: a deletion stores no object: it is allowed or denied"),
+    ("what is too deep", case(f"{{name: a, object: {MAP}, expect: {{stored: {'{a: ' * 200}1{'}' * 200}}}}}"), "cases[0].expect.stored: it is nested more than 100 deep: name less of the object"),
     ("a level of strictness", case(f"{{name: a, object: {MAP}, fieldValidation: strict, expect: {{allowed: true}}}}"), "did you mean Strict?"),
     ("a repeated name", case(f"{{name: a, object: {MAP}, expect: {{allowed: true}}}}\n- {{name: a, object: {MAP}, expect: {{allowed: true}}}}"), "cases[1].name: case 1 has the same name"),
     ("a repeated field", case(f"{{name: a, name: b, object: {MAP}, expect: {{allowed: true}}}}"), "already set in map"),

@@ -64,6 +64,8 @@ RUN_BY: Final = {
     "docs/conversion.md": "tests/registry/conversion/test_docs.py",
     "docs/crd-upgrades.md console": "tests/cli/test_docs.py",
     "docs/crd-upgrades.md yaml": "tests/cli/test_docs.py",
+    "docs/from-schemas.md console": "tests/cli/test_docs.py",
+    "docs/from-schemas.md yaml": "tests/cli/test_docs.py",
     "docs/policies.md yaml": "tests/admission/test_policies_docs.py",
     "docs/policies.md text": "tests/admission/test_policies_docs.py",
     "docs/quickstart.md": "tests/clients/test_quickstart_docs.py",
@@ -74,6 +76,8 @@ RUN_BY: Final = {
     },
     "docs/stages.md yaml apiVersion: noxu.dev/v1": "tests/workloads/stages/test_docs.py",
     "docs/stages.md yaml apiVersion: kwok.x-k8s.io/v1alpha1": "tests/workloads/stages/test_docs.py",
+    "docs/controllers.md java": "tests/docs/test_projects.py",
+    "docs/workloads.md console": "tests/clients/test_workloads.py",
     "docs/tests-of-crds.md console": "tests/cli/test_docs.py",
     "docs/tests-of-crds.md yaml widgets_test.yaml": "tests/cli/test_docs.py",
     "docs/testing.md python": "tests/testing/test_plugin.py",
@@ -88,6 +92,7 @@ SHOWN: Final = {
     "docs/explore.md text": "the report of an exploration, which lasts a minute",
     "docs/explore.md yaml": "needs the files of a project; tests/exploration checks how such files are read",
     "docs/fake-clients.md text": "the log of client-go",
+    "docs/workloads.md text": "what a benchmark prints on one machine",
     "docs/testing.md text": "the report of pytest, parts of which test_reports.py compares",
 }
 

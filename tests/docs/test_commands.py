@@ -31,15 +31,18 @@ RUN: Final = (
     "docs/ci.md sh",
     "docs/cli.md console",
     "docs/crd-upgrades.md console",
+    "docs/from-schemas.md console",
     "docs/control.md console $ noxu blame",
     "docs/control.md sh kubectl",
     "docs/controllers.md sh cargo",
     "docs/controllers.md sh kopf",
     "docs/controllers.md sh mvn",
     "docs/envtest.md sh pip",
+    "docs/envtest.md sh export NOXU_NODES=3",
     "docs/fake-clients.md sh eval",
     "docs/quickstart.md sh",
     "docs/tenants.md console",
+    "docs/workloads.md console",
     "docs/tests-of-crds.md console",
 )
 

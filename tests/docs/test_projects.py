@@ -51,18 +51,35 @@ def java(folder: Path) -> Path:
     return folder
 
 
+def java_with_workloads(folder: Path) -> Path:
+    """The project with the reconciler of the page, which waits for a Deployment."""
+    java(folder)
+    block, pom = BLOCKS["docs/controllers.md java Webs.java"], folder / "pom.xml"
+    (folder / "src/main/java/com/example" / block.file).write_text(block.text)
+    pom.write_text(pom.read_text().replace("com.example.Main<", "com.example.Webs<"))
+    return folder
+
+
 class Run(NamedTuple):
-    """A block, what prepares its project (and may skip the test), and the message for want of packages."""
+    """A block, what prepares its project (and may skip the test), and the message for want of packages.
+
+    `sizes`: those that a widget gets; `nodes`: simulated ones.
+    """
 
     block: str
     project: Callable[[Path], Path]
     absent: str = ""
+    sizes: tuple[int, ...] = (2, 3)
+    nodes: int | None = None
 
 
 RUNS: Final = {
     "kopf": Run("docs/controllers.md sh kopf run --standalone --all-namespaces operator.py", kopf),
     "Rust": Run("docs/controllers.md sh cargo run", rust),
     "Java": Run("docs/controllers.md sh mvn compile exec:java", java, "offline mode"),
+    "Java, with pods": Run(
+        "docs/controllers.md sh mvn compile exec:java", java_with_workloads, "offline mode", sizes=(2,), nodes=3
+    ),
 }
 
 
@@ -82,7 +99,7 @@ def test_an_operator_runs_as_the_page_says(name: str, tls: bool, tmp_path: Path)
     output = tmp_path / "output"
     modes = ["RBAC"] if tls else None
     programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # kopf is beside this Python
-    with Noxu(tmp_path / "data", manifests=[definition()], tls=tls, authorization_modes=modes) as noxu:
+    with Noxu(tmp_path / "data", manifests=[definition()], tls=tls, authorization_modes=modes, nodes=run.nodes) as noxu:
         with output.open("wb") as file:
             process = subprocess.Popen(
                 ["/bin/sh", "-c", BLOCKS[run.block].text],
@@ -94,7 +111,7 @@ def test_an_operator_runs_as_the_page_says(name: str, tls: bool, tmp_path: Path)
             )
         try:
             noxu.create(WIDGET)
-            for size in (2, 3):
+            for size in run.sizes:
                 noxu.patch("widgets", "a", {"spec": {"size": size}})
                 ended = eventually(lambda size=size: process.poll() is not None or status(noxu) == {"size": size})
                 if process.poll() is not None and run.absent and run.absent in output.read_text():

@@ -64,7 +64,11 @@ def test_an_environment_has_users_definitions_and_webhooks(suite: Path, tmp_path
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
-BLOCKS: Final = ("README.md sh eval $(noxu envtest env)", "docs/envtest.md sh pip install noxu")
+BLOCKS: Final = (
+    "README.md sh eval $(noxu envtest env)",
+    "docs/envtest.md sh pip install noxu",
+    "docs/envtest.md sh export NOXU_NODES=3",  # workloads_test.go
+)
 
 
 @pytest.mark.timeout(BUILD_TIMEOUT + 600)

@@ -27,6 +27,7 @@ class Recipe(NamedTuple):
 
 RECIPES = {
     "kopf": Recipe((), 1, "kopf"),
+    "Workloads": Recipe((), 1, "kopf"),
     "unittest": Recipe((), 3),
     "kubernetes": Recipe((), 1, "kubernetes"),
     "kubernetes_asyncio": Recipe((), 1, "kubernetes_asyncio"),

@@ -1,4 +1,4 @@
-"""The arguments of the commands without a server: validate, explain-write, lint, skeleton and test."""
+"""The arguments of the commands without a server: validate, explain-write, lint, skeleton, test and generate."""
 
 from __future__ import annotations
 
@@ -235,6 +235,31 @@ def complete_explain_write(options: argparse.Namespace) -> None:
     _require_files(options)
     if options.write and not (options.server or options.kubeconfig):
         raise ValueError("--write needs a server: give --server or --kubeconfig")
+
+
+# -- noxu generate -----------------------------------------------------------------------------------------------------
+
+
+def add_generate(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Print objects that a CRD accepts by its schema and rules. Exit status 1 if none is found, 2 if an input cannot be "
+        "read or does not define the kind."
+    )
+    command.add_argument("name", metavar="CRD", help="the name of the CRD, as widgets.example.com[/VERSION]")
+    values.repeated(
+        command, "-f", "PATH", "CRDs: YAML or JSON files, directories, - for stdin", parse=Path, dest="files"
+    )
+    command.add_argument("-n", dest="number", type=int, default=1, metavar="N", help="how many (default: %(default)s)")
+    command.add_argument("--seed", default="0", help="another seed makes other objects (default: %(default)s)")
+    command.add_argument("--invalid", action="store_true", help="objects that are refused, because one value is broken")
+
+
+def complete_generate(options: argparse.Namespace) -> None:
+    """Raises ValueError for a number or files that make no object."""
+    if options.number < 1:
+        raise ValueError("-n: give a number of at least 1")
+    if not options.files:
+        raise ValueError("give the CRDs with -f PATH: a file, a directory, or - for stdin")
 
 
 # -- noxu test ---------------------------------------------------------------------------------------------------------

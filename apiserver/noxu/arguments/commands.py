@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "explain-write": "show what each stage of a write does to objects",
     "lint": "check that CRDs are structural, and fix them",
     "skeleton": "print the skeletons of schemas, which determine pruning",
+    "generate": "print objects that a CRD accepts, or refuses",
     "test": "run cases that lie beside manifests, without a server",
     "migrate": "rewrite stored objects in their storage version",
     "check": "verify what is stored",
@@ -51,7 +52,7 @@ COMMANDS: Final = {
 
 _MODULES: Final = {
     **dict.fromkeys(("serve", "run"), "serve"),
-    **dict.fromkeys(("validate", "explain-write", "lint", "skeleton", "test"), "checks"),
+    **dict.fromkeys(("validate", "explain-write", "lint", "skeleton", "test", "generate"), "checks"),
     **dict.fromkeys(("migrate", "check", "copy", "snapshot", "export"), "stored"),
     **dict.fromkeys(("restore", "tenant", "user", "clock", "fault", "log", "idle"), "control"),
     "explore": "explore",
@@ -135,6 +136,10 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
         ("noxu lint --fix --in-place config/crd", "fix what is unambiguous"),
     ),
     "skeleton": (("noxu skeleton config/crd/bases/widgets.yaml", "the fields that pruning keeps"),),
+    "generate": (
+        ("noxu generate widgets.example.com -f config/crd -n 20", "twenty Widgets"),
+        ("noxu generate widgets.example.com -f config/crd --invalid", "one that is refused, and why"),
+    ),
     "test": (
         ("noxu test tests/", "all files *_test.yaml"),
         ("noxu test --run shrink tests/widgets_test.yaml", "cases whose names contain a text"),

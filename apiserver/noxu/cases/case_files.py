@@ -37,6 +37,8 @@ SUFFIXES: Final = ("_test.yaml", "_test.yml")
 """How the names of files of cases in a directory end."""
 GOLDEN: Final = ("stored", "converted")
 """What `--update` writes."""
+DEEPEST: Final = 100
+"""How deep an expected object may be nested."""
 DENIALS: Final = ("denied", "message", "deniedBy")
 
 
@@ -272,6 +274,9 @@ class _Reading:
         for name in ("converted", "roundTrip"):
             if name in expect and "convert" not in written:
                 self._refuse(child(place, name), "`convert` is missing in the case: the version to convert to")
+        for name in (*GOLDEN, "mutated"):
+            if _is_deep(expect.get(name)):
+                self._refuse(child(place, name), f"it is nested more than {DEEPEST} deep: name less of the object")
         return expect | {name: self._golden(expect[name], name, place, golden) for name in GOLDEN if name in expect}
 
     def _message(self, message: Object, place: FieldPath) -> None:
@@ -305,6 +310,17 @@ class _Reading:
 
 def _of(writes: Sequence[str]) -> str:
     return f", and has {' and '.join(writes)}" if writes else ""
+
+
+def _is_deep(value: Json) -> bool:
+    todo = [(value, 0)]
+    while todo:
+        each, depth = todo.pop()
+        if depth > DEEPEST:
+            return True
+        below = each.values() if isinstance(each, dict) else each if isinstance(each, list) else ()
+        todo += [(item, depth + 1) for item in below]
+    return False
 
 
 def _identity(value: Object) -> tuple[Json, ...]:

@@ -20,7 +20,7 @@ from noxu.api.json_patches import field_path, steps
 from noxu.cases.case_files import CAUSE, POLICY, Case
 from noxu.cases.outcomes import CaseResult, Difference, diff
 from noxu.expressions import expression
-from noxu.values import Json, Object, equal
+from noxu.values import Json, Object, copy, equal
 
 TRACED: Final = ("defaulted", "mutated")
 """What only a trace tells."""
@@ -41,7 +41,7 @@ def differences(case: Case, result: CaseResult) -> list[Difference]:
 
 
 def projected(expected: Json, got: Json) -> Json:
-    """What was got at the fields that are expected."""
+    """What was got at the fields that are expected, which are no deeper than `case_files.DEEPEST`."""
     if isinstance(expected, dict) and isinstance(got, dict):
         return {
             name: projected(value, got.get(name)) for name, value in expected.items() if name in got or value is None
@@ -142,22 +142,24 @@ def _golden(name: str, case: Case, result: CaseResult, expected: Json) -> Iterat
 
 
 def _mutated(_: Case, result: CaseResult, expected: Object) -> Iterator[Difference]:
-    got: Json = {}
+    got: Object = {}
     for step in result.trace:
         if step.stage.startswith("policy "):
             for change in step.patch:
-                got = _with(got, steps(change["path"]), change.get("value"))
+                _set(got, steps(change["path"]), change.get("value"))
     shown = projected(expected, got) if expected else got
     if not equal(expected, shown):
         yield Difference("mutated", "policies have changed other fields", diff(expected, got))
 
 
-def _with(value: Json, path: Sequence[str], changed: Json) -> Json:
-    """A tree of changes with one more. Items of lists are named by their indexes."""
-    if not path:
-        return changed
-    inside = value if isinstance(value, dict) else {}
-    return {**inside, path[0]: _with(inside.get(path[0]), path[1:], changed)}
+def _set(tree: Object, path: Sequence[str], value: Json) -> None:
+    """Add a change to a tree of changes. Items of lists are named by their indexes; what is removed is null."""
+    for step in path[:-1]:
+        if not isinstance(tree.get(step), dict):
+            tree[step] = {}
+        tree = tree[step]
+    if path:
+        tree[path[-1]] = copy(value)  # later changes are set in it
 
 
 def _round_trip(case: Case, result: CaseResult, expected: bool) -> Iterator[Difference]:

@@ -314,7 +314,8 @@ def _start(server: ExploredServer, programs: _Programs, exploration: Exploration
             )
         time.sleep(LOOKS_EVERY)
     quiet = exploration.quiet if programs.known.watches else max(exploration.quiet, FIRST_QUIET)
-    never_idle = _settle(server, programs, quiet)
+    # informers of client-go whose lists are refused three times wait up to eleven seconds before they watch
+    never_idle = _settle(server, programs, quiet, max(programs.known.idle_within, exploration.start_within))
     return StepResult("start", time.monotonic() - began, never_idle=never_idle)
 
 
@@ -414,10 +415,13 @@ def _lacking(server: ExploredServer, programs: _Programs) -> str:
             if not webhook_servers.is_listening(programs.webhooks):
                 return f"the controller does not listen on port {programs.webhooks} for its webhooks"
             programs.serving.add((n, program.lives))
-        if program.lives > 1 and n < len(programs.known.watches):
+        if len(programs.started) == len(programs.known.watches):  # of two instances one may wait for a lease
             [begun] = watches(server, [programs.users[n]], program.began)
             if begun < programs.known.watches[n]:
-                return f"the controller has started again, and watches {begun} of {programs.known.watches[n]} resources"
+                again = " again" if program.lives > 1 else ""
+                return (
+                    f"the controller has started{again}, and watches {begun} of {programs.known.watches[n]} resources"
+                )
     return ""
 
 
