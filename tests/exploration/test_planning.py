@@ -129,6 +129,10 @@ def test_a_wish_may_be_missed_if_another_one_follows() -> None:
     )  # fmt: skip
 
 
+def test_a_deletion_that_the_controller_has_to_end_is_not_missed_before_a_creation() -> None:
+    assert not [title for title in titles(deletion_and_creation(), "unobserved") if "that its deletion began" in title]
+
+
 def test_a_burst_goes_on_while_the_workload_waits() -> None:
     script = clean()
     script.step = 3  # a step that waits

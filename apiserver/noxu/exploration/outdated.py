@@ -137,7 +137,7 @@ def unobserved(considered: Considered) -> Iterator[RunPlan]:
             if missed.change.author != WORKLOAD and (place, missed.change.revision) not in acted:
                 continue
             begins = _just_before(missed, of_object)
-            if begins is None:
+            if begins is None or _ends_between(missed, after, of_object):
                 continue
             view: Object = {"resource": place.resource, "name": place.name, "hold": True}
             if place.namespace:
@@ -153,6 +153,16 @@ def unobserved(considered: Considered) -> Iterator[RunPlan]:
                 about=("unobserved", place.resource, missed.what, after.what),
                 worth=1.0 + sum(each.change.author == WORKLOAD for each in (missed, after)),
             )
+
+
+def _ends_between(missed: Transition, after: Transition, of_object: Sequence[Transition]) -> bool:
+    """Whether the object goes in between because the controller lets it go: it has to see the deletion, and nothing follows before."""
+    return any(
+        each.change.is_of_controller
+        and each.change.effect == "delete"
+        and missed.change.revision < each.change.revision < after.change.revision
+        for each in of_object
+    )
 
 
 def _just_before(missed: Transition, of_object: Sequence[Transition]) -> Object | None:
