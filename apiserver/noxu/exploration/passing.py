@@ -34,6 +34,11 @@ def passing_time(noxu: Noxu, at_most: float) -> Iterator[None]:
         thread.join()
 
 
+def pass_time(noxu: Noxu, seconds: float) -> None:
+    """Let object time pass, from one due time to the next."""
+    _pass(noxu, seconds, threading.Event())
+
+
 def _pass(noxu: Noxu, left: float, over: threading.Event) -> None:
     with contextlib.suppress(Stopped, CancelledError):  # the exploration is ended while a step waits
         _pass_until(noxu, left, over)
