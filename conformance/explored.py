@@ -53,7 +53,7 @@ def read(path: Path, given: Mapping[str, str]) -> tuple[Exploration, list[KnownB
     return settings.parse(value, path.parent), bugs
 
 
-def main(arguments: Sequence[str]) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("file", type=Path)
     parser.add_argument("--checkout", type=Path, required=True, help="its repository, at the commit that was built")
@@ -120,4 +120,4 @@ def _write(directory: Path, found: Confirmed) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())
