@@ -134,7 +134,7 @@ def early(runs: int, seed: int) -> int:
             server.idle(quiet=QUIET)
             names = {value["metadata"]["name"] for value in server.list("configmaps", namespace="default")}
             missing += not {f"{n}-thread", f"{n}-process"} <= names
-            for name in (f"in-{n}", f"{n}-thread", f"{n}-process"):
+            for name in names & {f"in-{n}", f"{n}-thread", f"{n}-process"}:
                 server.delete("configmap", name, namespace="default")
     return missing
 

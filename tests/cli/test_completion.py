@@ -33,7 +33,7 @@ WORDS: list[tuple[str, list[str], list[str]]] = [
     ("a file in the same word", ["serve", "--data=d"], [":files"]),
     ("an argument that is a file", ["serve", "--memory", ""], [":files"]),
     ("an argument that is a word", ["completion", "z"], ["zsh"]),
-    ("an argument that is a command", ["help", "s"], ["serve", "skeleton", "snapshot"]),
+    ("an argument that is a command", ["help", "s"], ["serve", "skeleton", "stubs", "snapshot"]),
 ]
 
 

@@ -123,7 +123,7 @@ def test_without_the_extra_the_error_says_how_to_install_it(module: str, argumen
 def test_every_optional_package_is_of_an_extra_that_is_named() -> None:
     """A module of the server that imports another package than the required ones is reached by `etcd_access` alone.
 
-    Those of the extra `otel` are reached by `noxu.process.tracing` alone.
+    Those of the extra `otel` are reached by `noxu.process.tracing` alone. Pytest and Hypothesis belong to who tests with them.
     """
     metadata = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     required = {_name(each) for each in metadata["dependencies"]}
@@ -141,7 +141,8 @@ def test_every_optional_package_is_of_an_extra_that_is_named() -> None:
                 ):
                     found.setdefault(known.get(module, module), set()).add(path.name)
     others = {name: files for name, files in found.items() if name not in required}
-    assert set(others) <= {*optional, "opentelemetry-sdk", "pytest"}
+    assert set(others) <= {*optional, "opentelemetry-sdk", "pytest", "hypothesis"}
+    assert others.get("hypothesis", set()) <= {"strategies.py"}
     assert others.get("opentelemetry-sdk", set()) <= {"span_export.py", "spans.py", "tracing.py"}
     assert {file for name in optional for file in others.get(name, ())} == {"channel.py", "client.py", "messages.py"}  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -52,4 +53,29 @@ def test_what_cannot_be_made_is_a_sentence(run: Make, write: Make, line: str, st
     write("bolts.json", {**bolts, "metadata": {"name": "bolts.example.com"}})
     ran = run(line)
     assert (ran.status, ran.out) == (status, "")
+    assert message in ran.err
+
+
+def test_stubs_are_written_to_a_file_or_printed(run: Make, write: Make, here: Path) -> None:
+    write("crd.json", crd().value)
+    printed = run("stubs crd.json")
+    assert (printed.status, printed.err) == (0, "")
+    assert "class WidgetV2(TypedDict, total=False):" in printed.out
+    assert run("stubs crd.json -o types.pyi").status == 0
+    assert (here / "types.pyi").read_text() == printed.out
+
+
+@rows(
+    "line, message",
+    [
+        ("stubs absent.json", "absent.json"),
+        ("stubs pod.json", "pod.json: no CRD has a served version"),
+        ("stubs crd.json -o absent/types.pyi", "absent/types.pyi cannot be written: No such file or directory"),
+    ],
+)
+def test_stubs_that_cannot_be_written_are_a_sentence(run: Make, write: Make, line: str, message: str) -> None:
+    write("crd.json", crd().value)
+    write("pod.json", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}})
+    ran = run(line)
+    assert (ran.status, ran.out) == (2, "")
     assert message in ran.err

@@ -60,6 +60,41 @@ def made_twice() -> Script:
     return script
 
 
+def collected_when_nothing_uses_it() -> Script:
+    """The collector asks for the deletion of a claim, and the one that protects claims removes the finalizer."""
+    script = clean()
+    script.write("statefulset-controller", "create", CLAIMS, "data-a-0")
+    waiting = {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["kubernetes.io/pvc-protection"]}
+    script.write("garbage-collector-controller", "delete", CLAIMS, "data-a-0")
+    change = script.changes.pop()
+    before = change.before or {}
+    script.changes.append(change._replace(after={**before, "metadata": {**before["metadata"], **waiting}}))
+    script.there[change.place] = script.changes[-1].after or {}
+    script.write("persistentvolumeclaim-protection-controller", "delete", CLAIMS, "data-a-0")
+    return script
+
+
+def left_by_the_collector() -> Script:
+    """A deletion with the policy Orphan: the controller asks for it, and the garbage collector ends it."""
+    script = clean()
+    script.write("controller", "delete", CONFIGS, "a")
+    change = script.changes.pop()
+    waiting = {**(change.before or {}), "metadata": {"uid": "uid-11", "finalizers": ["orphan"]}}
+    script.changes.append(change._replace(after=waiting))
+    script.there[change.place] = waiting
+    script.write("garbage-collector-controller", "delete", CONFIGS, "a")
+    return script
+
+
+def a_report_and_a_wish() -> Script:
+    """What the controller reports of an object, and what another controller writes, follow from what it wants."""
+    script = clean()
+    script.write("kubelet", "create", CONFIGS, "0-first-by-name")
+    script.write("controller", "patch", WIDGETS, "a", subresource="status", status={"size": 9})
+    script.write("controller", "patch", SECRETS, "a", type="other")
+    return script
+
+
 def collected() -> Script:
     script = clean()
     script.write("controller", "create", CONFIGS, "late", uid="uid-late")
@@ -75,7 +110,7 @@ def collected() -> Script:
         (
             one_more_config,
             [
-                "the controller created configmaps default/a-2 1 times instead of 0, the last one at revision 16",
+                "the controller created configmaps default/a-2 1 times instead of 0, once more at revision 16",
             ],
         ),
         (
@@ -96,6 +131,18 @@ def collected() -> Script:
             ["the controller deleted configmaps default/a at revision 16"],
         ),
         (collected, []),
+        (collected_when_nothing_uses_it, []),
+        (left_by_the_collector, ["the controller deleted configmaps default/a at revision 16"]),
+        (
+            a_report_and_a_wish,
+            [
+                "secrets default/a differs at the end: type is 'other' instead of absent (updated by the controller at "
+                "revision 18)",
+                "widgets.example.com default/a differs at the end: status.size is 9 instead of 1 (updated by the controller "
+                "at revision 17)",
+                "configmaps default/0-first-by-name is left at the end (created by kubelet at revision 16)",
+            ],
+        ),
     ],
     ids=[
         "nothing has happened",
@@ -105,6 +152,9 @@ def collected() -> Script:
         "something is deleted after an old event",
         "something is deleted and made again",
         "the garbage collector takes away what came too late",
+        "the garbage collector takes away what another one protects",
+        "what waits for a finalizer counts once, when it begins",
+        "what the controller wants comes first",
     ],
 )
 def test_writes_and_ends_are_compared(run: Callable[[], Script], sentences: list[str]) -> None:
@@ -146,6 +196,27 @@ def test_programs_and_steps_are_judged(more: dict[str, Any], sentences: list[str
     recording = clean().recording(**more)
     assert [finding.sentence for finding in judge(two_clean_runs(), PLAN, recording)] == sentences
     assert [finding.sentence for finding in judge_clean(recording)] == sentences
+
+
+@rows(
+    "is_outdated, number",
+    [(False, 1), (True, 0)],
+    ids=["the controller sees the present", "it sees the past"],
+)
+def test_a_step_is_compared_unless_the_controller_cannot_know_better(is_outdated: bool, number: int) -> None:
+    plan = RunPlan("unobserved", "", moves=({"when": {"step": 1}},))
+    steps = [StepResult(f"step {n}", 0.1, is_outdated=is_outdated and n == 1) for n in range(4)]
+    script = Script()
+    for change in clean().changes:  # the first step makes another ConfigMap, which the second one puts right
+        if change.step == 2 and script.step == 1:
+            script.step = 2
+            script.write("controller", "patch", CONFIGS, "a", data={"size": "2"})
+        data = {"data": {"size": "1"}} if change.place.resource == CONFIGS else {}
+        fields = {name: value for name, value in (change.after or {}).items() if name != "metadata"}
+        script.write(
+            change.author, change.verb, change.place.resource, "a", subresource=change.subresource, **fields | data
+        )
+    assert len(judge(two_clean_runs(), plan, script.recording(steps=steps))) == number
 
 
 def test_what_a_plan_deletes_may_be_made_again() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noxu.exploration.masks import Mask, MaskedNames, Shape, end_state, learn, leaves
+from noxu.exploration.masks import Mask, MaskedNames, Shape, end_state, learn, leaves, state
 from noxu.exploration.recording import ObjectPlace
 from noxu.values import Object
 from tests.exploration.recordings import CONFIGS, SECRETS, WIDGETS, Script, clean
@@ -58,6 +58,18 @@ def test_a_uid_in_a_name_is_masked() -> None:
     script.write("simulated-provisioner", "create", "persistentvolumes", "pvc-12345678-1234-4234-8234-123456789abc")
     [shape] = end_state(script.recording(), Mask())
     assert shape == Shape("persistentvolumes", "default", "pvc-*")
+
+
+@rows(
+    "observed, is_usual",
+    [(7, True), (6, False)],
+    ids=["the newest generation", "an older one"],
+)
+def test_generations_count_what_has_happened(observed: int, is_usual: bool) -> None:
+    names = MaskedNames(Script().recording())
+    usual = state({"metadata": {"generation": 2}, "status": {"observedGeneration": 2}}, A, Mask(), names)
+    found = state({"metadata": {"generation": 7}, "status": {"observedGeneration": observed}}, A, Mask(), names)
+    assert (found == usual) is is_usual
 
 
 def test_the_order_of_a_list_does_not_count() -> None:

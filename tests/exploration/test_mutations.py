@@ -7,8 +7,9 @@ from typing import Any
 from noxu.exploration import mutations
 from noxu.exploration.masks import Mask
 from noxu.exploration.mutations import CRDS
-from noxu.exploration.planning import consider, plans
+from noxu.exploration.planning import plans
 from noxu.exploration.recording import ObjectPlace
+from noxu.exploration.transitions import consider
 from noxu.values import Object
 from tests.exploration.recordings import WIDGETS, clean
 from tests.rows import rows

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from noxu.exploration.masks import Mask
-from noxu.exploration.planning import Considered, consider, plans, transitions
+from noxu.exploration.planning import plans
 from noxu.exploration.plans import parse
-from noxu.exploration.recording import ObjectPlace
+from noxu.exploration.recording import ObjectPlace, bursts
+from noxu.exploration.transitions import Considered, consider, transitions
 from tests.exploration.recordings import CONFIGS, SECRETS, WIDGETS, Script, clean
 
 
@@ -40,18 +41,46 @@ def test_answers_are_lost_of_each_kind_of_write() -> None:
 
 
 def test_a_state_that_nothing_contradicts_is_not_worth_a_stale_view() -> None:
-    assert titles(clean(), "stale") == []
+    script = Script()
+    script.write("workload", "create", WIDGETS, "a", spec={"size": 2})
+    script.write("controller", "create", CONFIGS, "a", data={"size": "2"})
+    assert titles(script, "stale") == []
 
 
-def test_a_deletion_that_is_followed_by_a_creation_is_worth_a_stale_view() -> None:
+def test_a_spec_that_has_changed_is_worth_a_view_of_before_when_the_controller_has_acted_on_it() -> None:
+    [stale, whole, early, _] = plans(considered(clean()), ["stale"])
+    assert stale.title == (
+        "the controller starts again when widgets a: spec.size went from 2 to 1, and it has written widgets a, and sees "
+        "widgets as it was before spec.size went from 2 to 1"
+    )
+    assert "sees everything" in whole.title
+    assert "it has written" not in early.title
+    wanted, acted = {"spec.size": {"from": 2, "to": 1}}, {"status.size": {"from": 2, "to": 1}}
+    a = {"updated": WIDGETS, "name": "a", "namespace": "default"}
+    assert stale.moves == (
+        {"when": {**a, "changed": wanted}, "mark": "old", "before": True},
+        {"when": {**a, "changed": acted}, "view": {"resource": WIDGETS, "from": "old"}, "restart": True},
+    )
+
+
+def deletion_and_creation() -> Script:
     script = clean()
     script.step = 3
     script.write("workload", "patch", WIDGETS, "a", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
     script.write("controller", "delete", WIDGETS, "a")
+    script.step = 4
     script.write("workload", "create", WIDGETS, "a", spec={"size": 1})
-    found = [plan for plan in plans(considered(script), ["stale"]) if "its deletion began" in plan.title]
-    assert found
-    assert found[0].moves == (
+    return script
+
+
+def test_a_deletion_that_is_followed_by_a_creation_is_worth_a_stale_view() -> None:
+    script = deletion_and_creation()
+    [found] = [
+        plan
+        for plan in plans(considered(script), ["stale"])
+        if "it was created, and sees widgets as it was when its deletion began" in plan.title
+    ]
+    assert found.moves == (
         {
             "when": {
                 "updated": WIDGETS, "name": "a", "namespace": "default", "changed": {"metadata.deletionTimestamp": {}},
@@ -66,11 +95,66 @@ def test_a_deletion_that_is_followed_by_a_creation_is_worth_a_stale_view() -> No
     )  # fmt: skip
 
 
-def test_a_state_that_the_controller_has_acted_on_may_be_missed() -> None:
-    assert titles(clean(), "unobserved") == [
-        "the controller does not see of widgets a that spec.size went from 2 to 1: only what came before, and that then "
-        "status.size went from 2 to 1"
+def test_the_controller_starts_again_when_it_has_made_what_the_old_state_takes_away() -> None:
+    script = deletion_and_creation()
+    script.write("controller", "create", SECRETS, "b")
+    script.write("controller", "create", CONFIGS, "b")
+    script.write("controller", "patch", WIDGETS, "a", status={"size": 1})
+    [found] = [
+        plan
+        for plan in plans(considered(script), ["stale"])
+        if "written configmaps b, and sees widgets as it was when its del" in plan.title
     ]
+    assert found.moves[1]["when"] == {"created": CONFIGS, "name": "b", "namespace": "default"}
+
+
+def test_a_wish_may_be_missed_if_another_one_follows() -> None:
+    assert titles(clean(), "unobserved") == [
+        "the controller does not see of widgets a that it was created: only what came before, and that then "
+        "spec.size went from 2 to 1"
+    ]
+    [missed] = plans(considered(clean()), ["unobserved"])
+    assert missed.moves == (
+        {
+            "when": {"step": 1},
+            "view": {"resource": WIDGETS, "name": "a", "hold": True, "namespace": "default"},
+            "through": 2,  # the workload does not wait until then for what the controller cannot do
+        },
+        {
+            "when": {
+                "updated": WIDGETS, "name": "a", "namespace": "default", "changed": {"spec.size": {"from": 2, "to": 1}},
+            },
+            "release": True,
+        },
+    )  # fmt: skip
+
+
+def test_a_deletion_that_the_controller_has_to_end_is_not_missed_before_a_creation() -> None:
+    assert not [title for title in titles(deletion_and_creation(), "unobserved") if "that its deletion began" in title]
+
+
+def test_a_burst_goes_on_while_the_workload_waits() -> None:
+    script = clean()
+    script.step = 3  # a step that waits
+    script.write("controller", "create", SECRETS, "later")
+    assert bursts(script.recording()) == [0, 1, 2, 2]
+    crashes = titles(script, "crash")
+    assert "the controller is killed after the patch of status of widgets a (number 2) is committed" in crashes
+    assert not any("later" in title for title in crashes)
+
+
+def test_a_deletion_that_waits_for_a_finalizer_is_worth_as_much_as_any() -> None:
+    script = clean()
+    script.step = 3
+    script.write("workload", "patch", WIDGETS, "a", spec={"size": 3})
+    script.write("controller", "delete", SECRETS, "a")
+    change = script.changes[-1]
+    value = {**(change.before or {}), "metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}
+    script.changes[-1] = change._replace(after=value)
+    script.write("controller", "patch", WIDGETS, "a", status={"size": 3})
+    assert (
+        titles(script, "crash")[0] == "the controller is killed after the delete of secrets a (number 1) is committed"
+    )
 
 
 def test_transitions_say_what_has_changed() -> None:

@@ -60,3 +60,16 @@ def test_a_restarted_server_keeps_its_time(noxu: Noxu) -> None:
     assert noxu.clock.state()[:2] == ("frozen", NEW_YEAR)
     noxu.clock.set_speed(60)
     assert noxu.clock.state().mode == "speed"
+
+
+def test_what_was_written_before_an_advance_has_its_effects_first() -> None:
+    template = {
+        "metadata": {"labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "web", "image": "nginx"}]},
+    }
+    spec = {"minReadySeconds": 300, "selector": {"matchLabels": {"app": "web"}}, "template": template}
+    with Noxu(nodes=1) as noxu:
+        noxu.clock.freeze()
+        noxu.apply({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec})
+        noxu.clock.advance("5m")  # no pod exists yet when it is called
+        assert noxu.get("deployment", "web")["status"]["availableReplicas"] == 1

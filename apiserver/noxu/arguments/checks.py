@@ -1,4 +1,6 @@
-"""The arguments of the commands without a server: validate, explain-write, lint, skeleton, test and generate."""
+"""The arguments of the commands without a server: validate, explain-write, lint, skeleton, test, generate and
+stubs.
+"""
 
 from __future__ import annotations
 
@@ -301,3 +303,17 @@ def complete_test(options: argparse.Namespace) -> None:
         raise ValueError("--update and --watch exclude each other: a file that is written would be run again")
     if options.output != "text" and (options.watch or options.verbose):
         raise ValueError("--watch and --verbose are for --output text")
+
+
+# -- noxu stubs --------------------------------------------------------------------------------------------------------
+
+
+def add_stubs(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Write types of Python for the objects of CRDs: a TypedDict for each served version. Exit status 2 if an input cannot "
+        "be read."
+    )
+    command.add_argument(
+        "files", nargs="+", type=Path, metavar="PATH", help="CRDs: YAML or JSON files, directories, - for stdin"
+    )
+    command.add_argument("-o", dest="out", type=Path, metavar="FILE", help="the file (default: the standard output)")

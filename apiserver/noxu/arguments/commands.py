@@ -26,6 +26,7 @@ COMMANDS: Final = {
     "lint": "check that CRDs are structural, and fix them",
     "skeleton": "print the skeletons of schemas, which determine pruning",
     "generate": "print objects that a CRD accepts, or refuses",
+    "stubs": "write types of Python for the objects of CRDs",
     "test": "run cases that lie beside manifests, without a server",
     "migrate": "rewrite stored objects in their storage version",
     "check": "verify what is stored",
@@ -52,7 +53,7 @@ COMMANDS: Final = {
 
 _MODULES: Final = {
     **dict.fromkeys(("serve", "run"), "serve"),
-    **dict.fromkeys(("validate", "explain-write", "lint", "skeleton", "test", "generate"), "checks"),
+    **dict.fromkeys(("validate", "explain-write", "lint", "skeleton", "test", "generate", "stubs"), "checks"),
     **dict.fromkeys(("migrate", "check", "copy", "snapshot", "export"), "stored"),
     **dict.fromkeys(("restore", "tenant", "user", "clock", "fault", "log", "idle"), "control"),
     "explore": "explore",
@@ -136,6 +137,7 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
         ("noxu lint --fix --in-place config/crd", "fix what is unambiguous"),
     ),
     "skeleton": (("noxu skeleton config/crd/bases/widgets.yaml", "the fields that pruning keeps"),),
+    "stubs": (("noxu stubs config/crd -o widgets_types.pyi", "a TypedDict for each kind and version"),),
     "generate": (
         ("noxu generate widgets.example.com -f config/crd -n 20", "twenty Widgets"),
         ("noxu generate widgets.example.com -f config/crd --invalid", "one that is refused, and why"),

@@ -83,11 +83,14 @@ async def advance(
 ) -> Object:
     """Move ahead by seconds, or to a time. What becomes due has happened when this returns. Raises ApiError.
 
+    What follows from earlier writes happens before: it has the time that is now.
+
     The state, and in `woken` how many sleepers have woken.
     """
     own = _adjustable(clock)
     if (by is None) == (to is None):
         raise bad_request('write how far, {"by": "1h"}, or to which time, {"to": "2030-01-01T00:00:00Z"}')
+    await settled(controllers)  # what was written before this has its effects at its own time
     seconds = by if by is not None else (to - own.now()).total_seconds() if to is not None else 0.0
     try:
         woken = await own.advance(seconds, partial(settled, controllers))

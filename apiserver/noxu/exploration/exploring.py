@@ -11,11 +11,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
 from noxu.config import StartError
 from noxu.control.faults.shrinking import smallest
-from noxu.exploration import judging, masks, planning, runs
+from noxu.exploration import judging, masks, planning, runs, transitions
 from noxu.exploration.judging import CleanRuns, RunFinding
 from noxu.exploration.masks import Mask
 from noxu.exploration.plans import CLEAN, RunPlan
@@ -121,7 +122,7 @@ def learn(exploration: Exploration) -> Learnt:
         recordings.append(recording)
         known = _known(recordings)
     mask = masks.learn(recordings, exploration.ignore)
-    considered = planning.consider(
+    considered = transitions.consider(
         recordings[0], mask, steps=len(exploration.workload), has_nodes=exploration.nodes is not None
     )
     clean = judging.clean_runs(recordings, mask)
@@ -146,7 +147,7 @@ def attempt(exploration: Exploration, learnt: Learnt, plan: RunPlan) -> Judged:
     """Run a plan, and judge it."""
     began = time.monotonic()
     try:
-        recording = runs.run(exploration, plan, learnt.known)
+        recording = runs.run(exploration, plan, learnt.known, partial(judging.is_usual, learnt.clean))
     except (RunFailed, StartError, LoadError) as error:
         return Judged(plan, (), None, time.monotonic() - began, str(error), had_effect=False)
     findings = judging.judge(learnt.clean, plan, recording)
@@ -166,12 +167,16 @@ def explore(
     stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[Judged | Confirmed]:
     """Run plans, `exploration.jobs` at a time, until a moment of the monotonic clock, or until `runs.interrupt`."""
-    known: set[tuple[str, str, str]] = set()
-    waiting, running = list(plans), set[Future[Judged | Confirmed]]()
+    known: set[tuple[str, str, str, int]] = set()
+    waiting = list(plans)
+    found: list[Callable[[], Judged | Confirmed]] = []  # to be confirmed, before other plans
+    running: set[Future[Judged | Confirmed]] = set()
     jobs = 1 if learnt.ports else max(exploration.jobs, 1)
     with ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="noxu-explore") as pool:
         try:
             while True:
+                while len(running) < jobs and found:
+                    running.add(pool.submit(found.pop(0)))
                 while waiting and len(running) < jobs and time.monotonic() < until and not stop():
                     running.add(pool.submit(attempt, exploration, learnt, waiting.pop(0)))
                 if not running:
@@ -180,7 +185,7 @@ def explore(
                 for future in done:
                     happening = future.result()
                     if isinstance(happening, Judged) and _is_new(happening, known):
-                        running.add(pool.submit(confirm, exploration, learnt, happening, len(known)))
+                        found.append(partial(confirm, exploration, learnt, happening, len(known)))
                     yield happening
         except RunInterrupted:
             return
@@ -189,12 +194,12 @@ def explore(
             raise
 
 
-def _is_new(judged: Judged, known: set[tuple[str, str, str]]) -> bool:
-    """Whether it shows what no other plan of its class has shown; it is known then."""
+def _is_new(judged: Judged, known: set[tuple[str, str, str, int]]) -> bool:
+    """Whether it shows what no other plan of its class has shown in that step; it is known then."""
     if not judged.findings or judged.recording is None:
         return False
-    before = len(known)
-    known.add((judged.plan.klass, *judged.findings[0].signature))
+    before, first = len(known), judged.findings[0]
+    known.add((judged.plan.klass, *first.signature, first.step))
     return len(known) > before
 
 

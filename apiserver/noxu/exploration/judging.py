@@ -22,12 +22,22 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
 from noxu.control.manners.habits import HABITS
-from noxu.exploration.masks import Mask, MaskedNames, Path, Shape, end_state, shape_of, state
+from noxu.exploration.masks import Mask, MaskedNames, Path, Shape, States, end_state, shape_of, state
 from noxu.exploration.plans import WORKLOADS, RunPlan
-from noxu.exploration.recording import WORKLOAD, RecordedChange, RunRecording, Shown, at_step, number_of_steps
+from noxu.exploration.recording import (
+    WORKLOAD,
+    ObjectPlace,
+    RecordedChange,
+    RunRecording,
+    Shown,
+    at_step,
+    bursts,
+    ends_of_bursts,
+    number_of_steps,
+)
 from noxu.values import Object
 
 PANIC: Final = re.compile(r"^(panic: .*|fatal error: .*|thread '.*' panicked at .*)$", re.MULTILINE)
@@ -45,13 +55,17 @@ _FOLLOWING: Final = ("endpoints", "endpointslices.discovery.k8s.io")
 
 
 class RunFinding(NamedTuple):
-    """`subject`: the shape or the step that it is about. `revisions`: of the writes that prove it. `details`: lines below the sentence."""
+    """`subject`: the shape or the step that it is about. `revisions`: of the writes that prove it. `details`: lines below the sentence.
+
+    `step`: with which the burst of the write began that proves it; 0: it is about a state.
+    """
 
     kind: str
     subject: str
     sentence: str
     revisions: tuple[int, ...] = ()
     details: tuple[str, ...] = ()
+    step: int = 0
 
     @property
     def signature(self) -> tuple[str, str]:
@@ -59,14 +73,11 @@ class RunFinding(NamedTuple):
         return self.kind, self.subject
 
 
-EndState: TypeAlias = Mapping[Shape, Sequence[Mapping[Path, tuple[Any, ...]]]]
-
-
 class CleanRuns(NamedTuple):
     """What the clean runs say: how often the controller created and deleted each shape, at most; and the end."""
 
     mask: Mask
-    ends: Sequence[EndState]
+    ends: Sequence[States]
     """After each step of the workload, the start first."""
     created: Mapping[Shape, int]
     deleted: Mapping[Shape, int]
@@ -74,13 +85,19 @@ class CleanRuns(NamedTuple):
     """The titles of steps, with the longest time."""
     habits: frozenset[str] = frozenset()
     """Bad habits that the controller has anyhow."""
+    settled: Sequence[int] = ()
+    """The numbers of the steps after which the controller is done."""
+    in_bursts: Mapping[tuple[str, Shape, int], int] = {}
+    """How often it created or deleted each shape in the burst that began with a step, at most."""
 
 
 def clean_runs(recordings: Sequence[RunRecording], mask: Mask) -> CleanRuns:
     created: Counter[Shape] = Counter()
     deleted: Counter[Shape] = Counter()
+    in_bursts: Counter[tuple[str, Shape, int]] = Counter()
     seconds: dict[str, float] = {}
     for recording in recordings:
+        in_bursts |= Counter(_in_bursts(recording))
         created |= _counts(recording, "create")
         deleted |= _counts(recording, "delete")
         for step in recording.steps:
@@ -88,7 +105,15 @@ def clean_runs(recordings: Sequence[RunRecording], mask: Mask) -> CleanRuns:
     first = recordings[0]
     ends = [end_state(at_step(first, step), mask) for step in range(number_of_steps(first) + 1)]
     habits = frozenset(name for recording in recordings for name, _, _ in recording.habits)
-    return CleanRuns(mask, ends, created, deleted, seconds, habits)
+    return CleanRuns(mask, ends, created, deleted, seconds, habits, ends_of_bursts(first), in_bursts)
+
+
+def is_usual(
+    clean: CleanRuns, changes: Sequence[RecordedChange], objects: Sequence[tuple[ObjectPlace, Object]]
+) -> bool:
+    """Whether these are the objects that are there at the end of a clean run."""
+    there = RunRecording(changes, objects, [], [], [], "", 0.0)
+    return end_state(there, clean.mask) == clean.ends[-1]
 
 
 def judge(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> list[RunFinding]:
@@ -220,28 +245,65 @@ def _counts(recording: RunRecording, effect: str) -> Counter[Shape]:
 
 
 def _writes_of(recording: RunRecording, effect: str) -> list[RecordedChange]:
-    """Its creations, or its deletions and those that no one else accounts for.
+    """Its creations, or its deletions and those that no one else accounts for. What waits for a finalizer counts when it begins.
 
     A controller may see that an object is gone before it sees that its owner is, and makes it once more; the garbage collector
     takes that away, and nothing has happened.
     """
-    collected = {
-        (change.place, (change.object.get("metadata") or {}).get("uid"))
-        for change in recording.changes
-        if change.effect == "delete" and change.author in COLLECTORS
-    }
+    asked = _deletions(recording)
+    collected = {uid for uid, author in asked.items() if author in COLLECTORS}
+    begun = {_uid(change) for change in recording.changes if _begins(change)} if effect == "delete" else set[str]()
     return [
         change
         for change in recording.changes
-        if change.effect == effect
-        and (change.is_of_controller or (effect == "delete" and _is_remarkable(change)))
-        and not (effect == "create" and (change.place, (change.object.get("metadata") or {}).get("uid")) in collected)
+        if ((change.effect == effect and _uid(change) not in begun) or (effect == "delete" and _begins(change)))
+        and (change.is_of_controller or (effect == "delete" and _is_remarkable(change, asked)))
+        and not (effect == "create" and _uid(change) in collected)
     ]
 
 
-def _is_remarkable(change: RecordedChange) -> bool:
+def _deletions(recording: RunRecording) -> dict[str, str]:
+    """By uid, who has asked for the deletion of an object: that may wait for a finalizer, which another one removes."""
+    asked: dict[str, str] = {}
+    for change in recording.changes:
+        if change.after is None or (change.after.get("metadata") or {}).get("deletionTimestamp"):
+            asked.setdefault(_uid(change), change.author)
+    return asked
+
+
+def _in_bursts(recording: RunRecording) -> Iterator[tuple[str, Shape, int]]:
+    names, begun = MaskedNames(recording), bursts(recording)
+    for effect in ("create", "delete"):
+        for change in _writes_of(recording, effect):
+            yield effect, shape_of(change.place, change.object, names), begun[change.step]
+
+
+def _extra(
+    effect: str, shape: Shape, writes: Sequence[RecordedChange], clean: CleanRuns, recording: RunRecording
+) -> tuple[RecordedChange, int]:
+    """The write that the clean runs do not have, and the step with which its burst began."""
+    begun, seen = bursts(recording), Counter[int]()
+    for write in writes:
+        step = begun[write.step]
+        seen[step] += 1
+        if seen[step] > clean.in_bursts.get((effect, shape, step), 0):
+            return write, step
+    return writes[-1], begun[writes[-1].step]
+
+
+def _uid(change: RecordedChange) -> str:
+    return str((change.object.get("metadata") or {}).get("uid", ""))
+
+
+def _begins(change: RecordedChange) -> bool:
+    """Whether the controller has asked for a deletion that waits for finalizers, such as one that leaves pods behind."""
+    return change.is_of_controller and change.verb == "delete" and change.effect == "update"
+
+
+def _is_remarkable(change: RecordedChange, asked: Mapping[str, str]) -> bool:
     """Whether a deletion counts that a controller of the cluster has made: it follows from something."""
-    return change.author not in ("workload", "fault", *COLLECTORS) and change.place.resource not in _TRANSIENT
+    followed = ("workload", "fault", *COLLECTORS)
+    return asked.get(_uid(change)) not in followed and change.place.resource not in _TRANSIENT
 
 
 def _planned(plan: RunPlan, shape: Shape) -> bool:
@@ -262,7 +324,7 @@ def _taken_away(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> Ite
             for change in _writes_of(recording, "delete")
             if shape_of(change.place, change.object, names) == shape
         ]
-        last = writes[-1]
+        last, step = _extra("delete", shape, writes, clean, recording)
         yield RunFinding(
             "deleted",
             str(shape),
@@ -270,6 +332,7 @@ def _taken_away(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> Ite
             + (f", {number} times instead of {clean.deleted.get(shape, 0)}" if clean.deleted.get(shape) else "")
             + _because(last, recording),
             tuple(change.revision for change in writes),
+            step=step,
         )
 
 
@@ -286,13 +349,14 @@ def _made_again(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> Ite
             for change in _writes_of(recording, "create")
             if shape_of(change.place, change.object, names) == shape
         ]
-        last = writes[-1]
+        last, step = _extra("create", shape, writes, clean, recording)
         yield RunFinding(
             "created",
             str(shape),
-            f"the controller created {shape} {number} times instead of {usual}, the last one at revision {last.revision}"
+            f"the controller created {shape} {number} times instead of {usual}, once more at revision {last.revision}"
             + _because(last, recording),
             tuple(change.revision for change in writes),
+            step=step,
         )
 
 
@@ -333,12 +397,13 @@ def _happened(change: RecordedChange) -> str:
 
 
 def _end(clean: CleanRuns, plan: RunPlan, recording: RunRecording, named: set[str]) -> Iterator[RunFinding]:
-    """How the state differs from that of the clean runs: after the first step where it does, and at the end.
+    """How the state differs from that of the clean runs: after the first settled step where it does, and at the end.
 
     While a view is on, the controller cannot know the state, so only the end counts.
     """
     last = len(clean.ends) - 1
-    steps = [] if plan.moves or plan.steps else range(last)
+    known = [] if plan.steps else [step for step in clean.settled if step < len(recording.steps)]
+    steps = [step for step in known if not recording.steps[step].is_outdated]
     for step in steps:
         found = list(
             _differences(clean.ends[step], plan, at_step(recording, step), clean.mask, named, f"after step {step}")
@@ -350,44 +415,53 @@ def _end(clean: CleanRuns, plan: RunPlan, recording: RunRecording, named: set[st
 
 
 def _differences(
-    expected: EndState, plan: RunPlan, recording: RunRecording, mask: Mask, named: set[str], when: str
+    expected: States, plan: RunPlan, recording: RunRecording, mask: Mask, named: set[str], when: str
 ) -> Iterator[RunFinding]:
-    after = end_state(recording, mask)
-    for shape in sorted(expected.keys() - after.keys()):
-        if str(shape) not in named:
-            yield RunFinding("missing", str(shape), f"{shape} is missing {when}{_last_write(shape, recording)}")
-    for shape in sorted(after.keys() - expected.keys()):
-        if str(shape) not in named:
-            yield RunFinding("left behind", str(shape), f"{shape} is left {when}{_last_write(shape, recording)}")
-    for shape in sorted(after.keys() & expected.keys()):
-        if (
-            str(shape) in named
-            or shape.resource in _FOLLOWING
-            or (plan.klass == "workload" and shape.resource == "pods")
-        ):
+    """What the controller writes comes before what follows from it, and what is wanted before what is reported."""
+    found = list(_compared(expected, end_state(recording, mask), plan, recording, named, when))
+    yield from (finding for _, finding in sorted(found, key=lambda ranked: ranked[0]))
+
+
+def _compared(
+    expected: States, after: States, plan: RunPlan, recording: RunRecording, named: set[str], when: str
+) -> Iterator[tuple[tuple[bool, bool], RunFinding]]:
+    names = MaskedNames(recording)
+    own = {shape_of(each.place, each.object, names) for each in recording.changes if each.is_of_controller}
+    for shape in sorted(expected.keys() | after.keys()):
+        one, two = expected.get(shape, ()), after.get(shape, ())
+        if str(shape) in named or one == two:
+            continue
+        rank, word = (shape not in own, False), "left behind" if len(two) > len(one) else "missing"
+        if not one or not two:
+            said = f"is {word if not two else 'left'} {when}{_last_write(shape, recording)}"
+            yield rank, RunFinding(word, str(shape), f"{shape} {said}")
+            continue
+        if shape.resource in _FOLLOWING or (plan.klass == "workload" and shape.resource == "pods"):
             continue  # pods remember that the plan has made them fail, and those that have failed stay
-        one, two = expected[shape], after[shape]
         if len(one) != len(two):
-            word = "left behind" if len(two) > len(one) else "missing"
-            yield RunFinding(word, str(shape), f"there are {len(two)} of {shape} {when} instead of {len(one)}")
+            yield rank, RunFinding(word, str(shape), f"there are {len(two)} of {shape} {when} instead of {len(one)}")
             continue
         if plan.klass == "workload" and shape.resource in WORKLOADS:
             one, two = _without_status(one), _without_status(two)  # it counts the pods that have failed
-        lines = [line for before, now in zip(one, two, strict=True) for line in _fields(before, now)]
-        if lines:
+        if differing := [found for before, now in zip(one, two, strict=True) for found in _fields(before, now)]:
+            lines = [line for _, line in differing]
             sentence = f"{shape} differs {when}: {lines[0]}{_last_write(shape, recording)}"
-            yield RunFinding("differs", str(shape), sentence, (), tuple(lines[1:MAX_FIELDS]))
+            is_report = all(path[0] == "status" for path, _ in differing)
+            yield (rank[0], is_report), RunFinding("differs", str(shape), sentence, (), tuple(lines[1:MAX_FIELDS]))
 
 
 def _without_status(states: Sequence[Mapping[Path, tuple[Any, ...]]]) -> list[dict[Path, tuple[Any, ...]]]:
     return [{path: held for path, held in each.items() if path[0] != "status"} for each in states]
 
 
-def _fields(expected: Mapping[Path, tuple[Any, ...]], found: Mapping[Path, tuple[Any, ...]]) -> Iterator[str]:
+def _fields(
+    expected: Mapping[Path, tuple[Any, ...]], found: Mapping[Path, tuple[Any, ...]]
+) -> Iterator[tuple[Path, str]]:
+    """The paths that differ, with a sentence each."""
     for path in sorted(expected.keys() | found.keys()):
         before, after = expected.get(path), found.get(path)
         if before != after:
-            yield f"{'.'.join(path)} is {_value(after)} instead of {_value(before)}"
+            yield path, f"{'.'.join(path)} is {_value(after)} instead of {_value(before)}"
 
 
 def _value(values: tuple[Any, ...] | None) -> str:
@@ -423,7 +497,7 @@ def _not_restored(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> I
             yield RunFinding(
                 "not restored", str(shape), f"{shape} was deleted behind the controller's back, and is not made again"
             )
-        elif shape in before and (lines := list(_fields(before[shape], after[shape]))):
+        elif shape in before and (lines := [line for _, line in _fields(before[shape], after[shape])]):
             yield RunFinding(
                 "not restored",
                 str(shape),
@@ -456,7 +530,7 @@ def _not_led_back(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> I
             one, two = (
                 {path: held for path, held in each[shape].items() if _counts_nothing(path)} for each in (before, after)
             )
-            if not (lines := list(_fields(one, two))):
+            if not (lines := [line for _, line in _fields(one, two)]):
                 continue
             what = f"{lines[0]} in {shape}"
         yield RunFinding("not led back", str(shape), f"setting a field back does not lead back: {what}")

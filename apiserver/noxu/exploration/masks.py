@@ -5,7 +5,9 @@ Uids in other fields, such as those of owners, become the shape of the object th
 object is its resource, namespace and name; a generated name becomes `*`, behind what it was generated from, and so does a uid in
 a name.
 
-Everything else is learnt: a field that differs among clean runs is noise of this controller.
+So are what a cluster chooses for an object, such as the address of a pod: one that is made anew gets another one.
+
+Everything else is learnt: a field that differs among clean runs, whenever they are settled, is noise of this controller.
 
     run 1    status.token: 7f3a    spec.size: 1
     run 2    status.token: 91bc    spec.size: 1         masked: status.token
@@ -18,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from noxu.exploration.recording import ObjectPlace, RunRecording
+from noxu.exploration.recording import ObjectPlace, RunRecording, at_step, ends_of_bursts
 from noxu.values import Object
 
 Path: TypeAlias = tuple[str, ...]
@@ -32,6 +34,18 @@ _IGNORED_RESOURCES: Final = ("events", "events.events.k8s.io", "leases.coordinat
 _OWN_PLACES: Final = ("services", "endpoints", "endpointslices.discovery.k8s.io")
 
 
+_CHOSEN: Final[Mapping[str, Sequence[Path]]] = {
+    "pods": (
+        ("spec", "nodeName"), ("status", "podIP"), ("status", "podIPs"), ("status", "hostIP"), ("status", "hostIPs"),
+        ("status", "containerStatuses"), ("status", "initContainerStatuses"), ("status", "startTime"),
+    ),
+    "services": (("spec", "clusterIP"), ("spec", "clusterIPs"), ("spec", "healthCheckNodePort")),
+    "persistentvolumeclaims": (("metadata", "annotations", "volume.kubernetes.io/selected-node"),),
+    "persistentvolumes": (("spec", "nodeAffinity"),),
+}  # fmt: skip
+"""What a cluster chooses for an object that is made anew: where it runs, and its addresses."""
+
+
 class Shape(NamedTuple):
     """An object as it is the same in each run. A name that was generated ends with `*`."""
 
@@ -43,6 +57,10 @@ class Shape(NamedTuple):
         return f"{self.resource} {self.namespace}/{self.name}" if self.namespace else f"{self.resource} {self.name}"
 
 
+States: TypeAlias = Mapping[Shape, Sequence[Mapping[Path, tuple[Any, ...]]]]
+"""What is there, by shape; several objects may have one."""
+
+
 class Mask(NamedTuple):
     """`fields`: what is noise of each shape. `ignored`: patterns of a person, of shapes and of fields."""
 
@@ -52,6 +70,8 @@ class Mask(NamedTuple):
     ignored: tuple[str, ...] = ()
 
     def covers(self, shape: Shape, path: Path) -> bool:
+        if any(path[: len(chosen)] == chosen for chosen in _CHOSEN.get(shape.resource, ())):
+            return True
         return path in self.fields.get(shape, frozenset()) or any(
             _matches(pattern, shape, path) for pattern in self.ignored
         )
@@ -127,13 +147,20 @@ def _frozen(fields: Iterable[tuple[Path, Any]]) -> list[tuple[Path, Any]]:
 def state(value: Object, shape: Shape, mask: Mask, names: MaskedNames) -> dict[Path, tuple[Any, ...]]:
     """The fields of an object that are compared: the values by path, several for the items of a list."""
     found: dict[Path, list[Any]] = {}
+    generation = (value.get("metadata") or {}).get("generation")
     for path, item in leaves(value, names):
         if not mask.covers(shape, path):
-            found.setdefault(path, []).append(item)
+            is_of_generation = path[-1] == "observedGeneration" and generation is not None
+            found.setdefault(path, []).append(_observed(item, generation) if is_of_generation else item)
     return {path: tuple(values) for path, values in found.items()}
 
 
-def end_state(recording: RunRecording, mask: Mask) -> dict[Shape, list[dict[Path, tuple[Any, ...]]]]:
+def _observed(item: Any, generation: Any) -> str:
+    """Generations count what has happened; what matters is whether the newest one was seen."""
+    return "<the newest>" if str(item) == str(generation) else "<an older one>"
+
+
+def end_state(recording: RunRecording, mask: Mask) -> States:
     """What is there at the end, by shape; several objects may have one, and are in order of their content."""
     names = MaskedNames(recording)
     found: dict[Shape, list[dict[Path, tuple[Any, ...]]]] = {}
@@ -145,24 +172,40 @@ def end_state(recording: RunRecording, mask: Mask) -> dict[Shape, list[dict[Path
 
 
 def learn(recordings: Sequence[RunRecording], ignored: Sequence[str] = ()) -> Mask:
-    """What differs among clean runs."""
+    """What differs among clean runs, whenever they are settled."""
     bare = Mask(ignored=tuple(ignored))
-    states = [end_state(recording, bare) for recording in recordings]
-    everywhere = set.intersection(*(set(each) for each in states))
-    shapes = frozenset(shape for each in states for shape in each if shape not in everywhere)
     fields: dict[Shape, frozenset[Path]] = {}
-    for shape in everywhere:
-        noisy: set[Path] = set()
-        first = states[0][shape]
-        for other in (each[shape] for each in states[1:]):
-            if len(other) != len(first):
-                shapes |= {shape}
-                continue
-            for one, two in zip(first, other, strict=True):
-                noisy |= {path for path in one.keys() | two.keys() if one.get(path) != two.get(path)}
+    shapes: frozenset[Shape] = frozenset()
+    for step in ends_of_bursts(recordings[0]):
+        states = [end_state(at_step(recording, step), bare) for recording in recordings]
+        shapes |= _sometimes(states)
+        fields = _joined(fields, _noise(states))
+    states = [end_state(recording, bare) for recording in recordings]
+    return Mask(_joined(fields, _noise(states)), shapes | _sometimes(states), tuple(ignored))
+
+
+def _joined(one: Mapping[Shape, frozenset[Path]], two: Mapping[Shape, frozenset[Path]]) -> dict[Shape, frozenset[Path]]:
+    return {shape: one.get(shape, frozenset()) | two.get(shape, frozenset()) for shape in one.keys() | two.keys()}
+
+
+def _sometimes(states: Sequence[States]) -> frozenset[Shape]:
+    """What is not in every run, or not as often."""
+    shapes = {shape for each in states for shape in each}
+    return frozenset(shape for shape in shapes if len({len(each.get(shape, ())) for each in states}) > 1)
+
+
+def _noise(states: Sequence[States]) -> dict[Shape, frozenset[Path]]:
+    """The fields that differ among runs, of what is as often in each of them."""
+    fields: dict[Shape, frozenset[Path]] = {}
+    sometimes = _sometimes(states)
+    for shape, first in states[0].items():
+        pairs = (
+            [] if shape in sometimes else [pair for each in states[1:] for pair in zip(first, each[shape], strict=True)]
+        )
+        noisy = {path for one, two in pairs for path in one.keys() | two.keys() if one.get(path) != two.get(path)}
         if noisy:
             fields[shape] = frozenset(noisy)
-    return Mask(fields, shapes, tuple(ignored))
+    return fields
 
 
 def _matches(pattern: str, shape: Shape, path: Path) -> bool:

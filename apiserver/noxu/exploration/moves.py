@@ -8,6 +8,7 @@ shown or asks for is under the move.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -24,7 +25,7 @@ from noxu.registry.draft import Action, WriteRequest
 from noxu.registry.resource import Resource
 from noxu.registry.stored_object import StoredObject, object_at
 from noxu.values import Object
-from noxu_storage.types import Event, Key, Revision
+from noxu_storage.types import Event, Revision
 
 VIEW: Final = "explored-view"
 
@@ -43,11 +44,23 @@ class Moves:
         self._marks: dict[str, Revision] = {}
         self.views: list[str] = []
         """The names of the views that are on."""
+        self.through = 0
+        """The number of the last step of the workload that is not to wait while they are on."""
+        self.to_list: dict[str, float] = {}
+        """The resources that the controller has to list again, because states of them were held; since when, in seconds since 1970."""
+        self._held: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
     def begin(self) -> None:
         if self._moves:
             self._control.server.plane.cache.watchers[self] = None
+
+    def begin_step(self, number: int) -> None:
+        """A step of the workload begins."""
+        revision = self._control.server.plane.store.revision
+        while (n := len(self.made)) < len(self._moves) and self._moves[n]["when"].get("step") == number:
+            self.made.append({"move": self._moves[n], "revision": revision})
+            self._make(self._moves[n], revision)
 
     def end_views(self) -> bool:
         """What the controller sees is the present again. Returns whether it was not."""
@@ -56,7 +69,9 @@ class Moves:
         for name in self.views:
             if name in there:
                 faults.remove(name)
-        had_views, self.views = bool(self.views), []
+        had_views, self.views, self.through = bool(self.views), [], 0
+        self.to_list |= dict.fromkeys(self._held, time.time())
+        self._held.clear()
         return had_views
 
     def stop(self) -> None:
@@ -70,17 +85,20 @@ class Moves:
             fired = [self._fires(trigger, event) for trigger in self._triggers]
             self._seen = [seen + fires for seen, fires in zip(self._seen, fired, strict=True)]
             previous: Trigger | None = None
-            while (n := len(self.made)) < len(self._moves) and fired[n] and self._seen[n] >= self._triggers[n].nth:
-                if self._triggers[n] == previous:
+            while (n := len(self.made)) < len(self._moves) and fired[n]:
+                trigger = self._triggers[n]
+                if trigger is None or self._seen[n] < trigger.nth or trigger == previous:
                     break  # the same trigger again is about a later change
                 self.made.append({"move": self._moves[n], "revision": event.revision})
-                self._make(self._moves[n], event)
-                previous = self._triggers[n]
+                self._make(self._moves[n], event.revision)
+                previous = trigger
 
     def end(self) -> None:
         """What was missed while the cache was reset makes no move."""
 
-    def _fires(self, trigger: Trigger, event: Event) -> bool:
+    def _fires(self, trigger: Trigger | None, event: Event) -> bool:
+        if trigger is None:
+            return False
         key, resource = event.key, self._resource(trigger)
         if resource is None or key.collection != resource.collection:
             return False
@@ -101,19 +119,20 @@ class Moves:
 
     # -- making
 
-    def _make(self, move: Object, event: Event) -> None:
+    def _make(self, move: Object, revision: Revision) -> None:
         if "mark" in move:
-            self._marks[move["mark"]] = event.revision
+            self._marks[move["mark"]] = revision - bool(move.get("before"))
+        self.through = int(move.get("through", self.through))
         if move.get("release"):
             asyncio.get_running_loop().call_soon(self.end_views)
         for view in views_of(move):
-            self._freeze(view, event.revision)
+            self._freeze(view, revision)
         if "faults" in move:
             self._control.part(Faults).add(move["faults"])
         if move.get("restart"):
             self._restart()
         if "delete" in move:
-            task = asyncio.ensure_future(self._delete(move["delete"], event.key))
+            task = asyncio.ensure_future(self._delete(move["delete"]))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
@@ -126,12 +145,14 @@ class Moves:
             "view": "hold" if view.get("hold") else "freeze",
         }
         self.views.append(name)
+        if view.get("hold"):
+            self._held.add(view["resource"])
         at = self._marks.get(view.get("from", ""), revision)
         # not among the watchers of the log, which a rule changes
         asyncio.get_running_loop().call_soon(lambda: self._control.part(Faults).add([rule], at))
 
-    async def _delete(self, wanted: Any, key: Key) -> None:
-        """Delete an object behind the controller's back: the one that is named, or that of the trigger."""
+    async def _delete(self, wanted: Any) -> None:
+        """Delete an object behind the controller's back."""
         plane = self._control.server.plane
         named = wanted if isinstance(wanted, dict) else {}
         resource = kind_names.find(plane.served_resources.current, named["resource"])
@@ -143,7 +164,10 @@ class Moves:
                 return  # it is gone already
 
 
-def _trigger(move: Object) -> Trigger:
+def _trigger(move: Object) -> Trigger | None:
+    """None: it waits for a step."""
+    if "step" in move["when"]:
+        return None
     trigger, _ = triggers.parse(move["when"])
     assert trigger is not None  # it was checked when the plan was read
     return trigger

@@ -10,9 +10,11 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from typing import Final
 
 from noxu.api.errors import ApiError
+from noxu.testing.errors import Stopped
 from noxu.testing.handle import Noxu
 
 QUIET: Final = 0.1  # seconds without a request, after which time passes
@@ -32,7 +34,17 @@ def passing_time(noxu: Noxu, at_most: float) -> Iterator[None]:
         thread.join()
 
 
+def pass_time(noxu: Noxu, seconds: float) -> None:
+    """Let object time pass, from one due time to the next."""
+    _pass(noxu, seconds, threading.Event())
+
+
 def _pass(noxu: Noxu, left: float, over: threading.Event) -> None:
+    with contextlib.suppress(Stopped, CancelledError):  # the exploration is ended while a step waits
+        _pass_until(noxu, left, over)
+
+
+def _pass_until(noxu: Noxu, left: float, over: threading.Event) -> None:
     while left > 0 and not over.wait(LOOK_EVERY):
         with contextlib.suppress(ApiError):  # it is busy: time passes by itself
             noxu.idle(QUIET, QUIET * 2)

@@ -19,51 +19,27 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from noxu.exploration import mutations
-from noxu.exploration.masks import Mask, MaskedNames
+from noxu.exploration import mutations, outdated
 from noxu.exploration.plans import WORKLOADS, RunPlan
-from noxu.exploration.recording import CONTROLLER, WORKLOAD, ObjectPlace, RecordedChange, RunRecording
+from noxu.exploration.recording import CONTROLLER, WORKLOAD, RecordedChange, bursts
+from noxu.exploration.transitions import (
+    Considered,
+    at,
+    differing,
+    found_again,
+    is_deleting,
+    is_generated_name,
+    named,
+    triggers_of,
+)
 from noxu.values import Object
 
 USER: Final = f"{CONTROLLER}*"
 VERBS: Final[Mapping[str, str]] = {"apply": "patch"}
 """The verb of the API for that of a recorded write."""
 _MAX_DRIFTS: Final = 3  # fields of a kind of object
-
-
-class Considered(NamedTuple):
-    """What plans are made of. `watched`: the resources that the controller watches, in order."""
-
-    recording: RunRecording
-    mask: Mask
-    names: MaskedNames
-    watched: Sequence[str]
-    uses_lease: bool = False
-    has_nodes: bool = False
-    steps: int = 0
-    """How many the workload has."""
-
-    @property
-    def writes(self) -> list[RecordedChange]:
-        return [change for change in self.recording.changes if change.is_of_controller]
-
-
-def consider(recording: RunRecording, mask: Mask, *, steps: int, has_nodes: bool = False) -> Considered:
-    asked = [(verb, resource) for verb, resource, _, _ in recording.requests]
-    watched = [resource for verb, resource in asked if verb == "watch"]
-    uses_lease = ("update", "leases.coordination.k8s.io") in asked or ("create", "leases.coordination.k8s.io") in asked
-    return Considered(
-        recording,
-        mask,
-        MaskedNames(recording),
-        [resource for resource in watched if not resource.startswith(("leases.", "events"))],
-        uses_lease,
-        has_nodes,
-        steps,
-    )
 
 
 def plans(considered: Considered, classes: Sequence[str] = ()) -> list[RunPlan]:
@@ -128,7 +104,8 @@ _WORTH: Final[Mapping[str, float]] = {"create": 2.0, "delete": 3.0, "update": 1.
 def _worth(change: RecordedChange) -> float:
     """Writes whose loss costs most come first: deletions, creations, changes of what is not status."""
     has_lost_finalizer = _finalizers(change.before) > _finalizers(change.after)
-    return _WORTH[change.effect] - (0.5 if change.subresource == "status" else 0.0) + (1.0 if has_lost_finalizer else 0)
+    effect = "delete" if change.verb == "delete" else change.effect  # it may have to wait for a finalizer
+    return _WORTH[effect] - (0.5 if change.subresource == "status" else 0.0) + (1.0 if has_lost_finalizer else 0)
 
 
 def _finalizers(value: Object | None) -> int:
@@ -148,15 +125,16 @@ def _requests_of(writes: Sequence[RecordedChange]) -> Iterator[tuple[RecordedCha
 
 def _crash(considered: Considered) -> Iterator[RunPlan]:
     writes = considered.writes
-    last_of_burst = {change.step: change.revision for change in writes}
+    begun = bursts(considered.recording)
+    last_of_burst = {begun[change.step]: change.revision for change in writes}
     for change, nth in _requests_of(writes):
-        if last_of_burst[change.step] == change.revision:
+        if last_of_burst[begun[change.step]] == change.revision:
             continue
         yield RunPlan(
             "crash",
             f"the controller is killed after {_described(change)} (number {nth}) is committed",
             faults=({"name": "crash", "match": _match(change), "nth": nth, "process": {"kill": "after"}},),
-            about=("crash", *_shape(change), str(change.step)),
+            about=("crash", *_shape(change)),
             worth=_worth(change),
         )
 
@@ -213,7 +191,7 @@ def _refused(considered: Considered) -> Iterator[RunPlan]:
 
 def _refused_later(considered: Considered) -> Iterator[RunPlan]:
     """Reads are refused at the start, where caches are filled, and once more when there is something to do."""
-    begins = next((each for each in _found_again(considered) if each.change.author == WORKLOAD), None)
+    begins = next((each for each in found_again(considered) if each.change.author == WORKLOAD), None)
     asked: Counter[tuple[str, str]] = Counter()
     for verb, resource, code, number in considered.recording.requests:
         asked[verb, resource] += number if code < 400 else 0
@@ -230,7 +208,7 @@ def _refused_later(considered: Considered) -> Iterator[RunPlan]:
             yield RunPlan(
                 "refused",
                 f"{verb} of {resource.partition('.')[0]} is refused with InternalError"
-                f"{' once' if times == 1 else f' {times} times'}, from when {_name(begins.change.place)}: {begins.what}",
+                f"{' once' if times == 1 else f' {times} times'}, from when {named(begins.change.place)}: {begins.what}",
                 moves=({"when": begins.trigger, "faults": [rule]},),
                 about=("refused", verb, resource, "later", str(times)),
                 worth=1.5 - 0.1 * times,
@@ -243,208 +221,7 @@ def _kind(change: RecordedChange) -> tuple[str, ...]:
 
 def _shape(change: RecordedChange) -> tuple[str, ...]:
     """What kind of write it is, with the fields that it changes."""
-    return (*_kind(change), *sorted({".".join(path[:3]) for path in _differing(change.before, change.after)})[:5])
-
-
-# -- states -----------------------------------------------------------------------------------------------------------
-
-
-class Transition(NamedTuple):
-    """A change of an object that a controller watches, and a trigger that it fires once in each run."""
-
-    change: RecordedChange
-    trigger: Object
-    what: str
-    """In words: `its deletion began`, `spec.replicas went from 3 to 1`."""
-
-
-def transitions(considered: Considered) -> dict[ObjectPlace, list[Transition]]:
-    """Of each object of a watched resource, its changes that can be found again, in order."""
-    found: dict[ObjectPlace, list[Transition]] = {}
-    for transition in _found_again(considered):
-        if transition.change.place.resource in considered.watched:
-            found.setdefault(transition.change.place, []).append(transition)
-    return found
-
-
-def _found_again(considered: Considered) -> list[Transition]:
-    """The changes since the first step that can be found again. Moves count from there, too."""
-    found, counted = list[Transition](), Counter[str]()
-    for change in considered.recording.changes:
-        if not change.step or _is_generated_name(change.object):
-            continue
-        for trigger, what in _triggers(change):
-            key = repr(trigger)
-            counted[key] += 1
-            numbered = {**trigger, "nth": counted[key]} if counted[key] > 1 else trigger
-            found.append(Transition(change, numbered, what))
-            break
-    return found
-
-
-def _is_generated_name(value: Object) -> bool:
-    return bool((value.get("metadata") or {}).get("generateName"))
-
-
-def _triggers(change: RecordedChange) -> Iterator[tuple[Object, str]]:
-    """The triggers that the change fires, the most telling one first."""
-    place = change.place
-    at: Object = {"name": place.name} | ({"namespace": place.namespace} if place.namespace else {})
-    if change.effect != "update":
-        happened = {"create": "created", "delete": "deleted"}[change.effect]
-        yield {happened: place.resource, **at}, f"it was {happened}"
-        return
-    if _deleting(change.after) and not _deleting(change.before):
-        yield {"updated": place.resource, **at, "changed": {"metadata.deletionTimestamp": {}}}, "its deletion began"
-        return
-    for path in sorted(_differing(change.before, change.after), key=_telling):
-        before, after = _at(change.before, path), _at(change.after, path)
-        if any("." in name for name in path) or isinstance(before, list) or isinstance(after, list):
-            continue
-        if before is None or after is None or isinstance(before, dict) or isinstance(after, dict):
-            states: Object = {}
-        else:
-            states = {"from": before, "to": after}
-        if isinstance(before, str) and (len(before) > 60 or len(str(after)) > 60):
-            states = {}
-        name = ".".join(path)
-        yield {"updated": place.resource, **at, "changed": {name: states}}, _words(name, before, after)
-
-
-def _words(name: str, before: Any, after: Any) -> str:
-    if isinstance(before, dict) or isinstance(after, dict):
-        return f"{name} changed"
-    if before is None:
-        return f"{name} became {after}"
-    return f"{name} went away" if after is None else f"{name} went from {before} to {after}"
-
-
-def _telling(path: tuple[str, ...]) -> tuple[int, int, tuple[str, ...]]:
-    """Fields of the spec come before those of the status, and those before the metadata."""
-    rank = {"spec": 0, "data": 0, "status": 1}.get(path[0], 2)
-    return rank, len(path), path
-
-
-def _deleting(value: Object | None) -> bool:
-    return bool(((value or {}).get("metadata") or {}).get("deletionTimestamp"))
-
-
-_UNTOLD: Final = ("resourceVersion", "managedFields", "generation", "uid", "creationTimestamp", "selfLink")
-
-
-def _differing(before: Any, after: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """The paths of the fields that differ. Lists are compared as a whole."""
-    if isinstance(before, dict) and isinstance(after, dict):
-        for name in before.keys() | after.keys():
-            if not (path == ("metadata",) and name in _UNTOLD):
-                yield from _differing(before.get(name), after.get(name), (*path, name))
-    elif before != after:
-        yield path
-
-
-def _at(value: Any, path: Sequence[str]) -> Any:
-    for name in path:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value
-
-
-def _is_dangerous(change: RecordedChange) -> bool:
-    """A state that makes a controller take something away: a deletion, a smaller number, a flag that is off, a field that is gone."""
-    if change.effect == "delete" or (_deleting(change.after) and not _deleting(change.before)):
-        return True
-    if change.effect == "create":
-        return False
-    for path in _differing(change.before, change.after):
-        before, after = _at(change.before, path), _at(change.after, path)
-        if isinstance(before, bool) or isinstance(after, bool):
-            if before is True and after is not True:
-                return True
-        elif (isinstance(before, int) and isinstance(after, int) and after < before) or (
-            path[0] in ("spec", "data") and before is not None and after is None
-        ):
-            return True
-    return False
-
-
-def _stale(considered: Considered) -> Iterator[RunPlan]:
-    """Freeze at a state that a later one contradicts; the controller starts again when that is there, or when it has acted on it."""
-    acted = {
-        each.change.step: each for each in _found_again(considered) if each.change.is_of_controller
-    }  # the last one of each step
-    for place, of_object in transitions(considered).items():
-        for n, old in enumerate(of_object):
-            later = next((each for each in of_object[n + 1 :] if _contradicts(old.change, each.change)), None)
-            if later is None:
-                continue
-            last = acted.get(later.change.step)
-            moments = [(later, f"when {_name(place)}: {later.what}", 0.0)]
-            if last is not None and last.change.revision > later.change.revision:
-                words = f"when {_name(place)}: {later.what}, and it has written {_name(last.change.place)}"
-                moments.append((last, words, 0.7))
-            for moment, when, worth in moments:
-                for whole in (False, True):
-                    yield _stale_plan(considered, old, moment, when, whole, worth)
-
-
-def _stale_plan(
-    considered: Considered, old: Transition, moment: Transition, when: str, whole: bool, worth: float
-) -> RunPlan:
-    """`whole`: all that it watches is old, and not only the resource of the object."""
-    resource = old.change.place.resource
-    views = [{"resource": each, "from": "old"} for each in (considered.watched if whole else [resource])]
-    others = {"views": views[1:]} if views[1:] else {}
-    return RunPlan(
-        "stale",
-        f"the controller starts again {when}, and sees "
-        f"{'everything' if whole else resource.partition('.')[0]} as it was when {old.what}",
-        moves=(
-            {"when": old.trigger, "mark": "old"},
-            {"when": moment.trigger, "view": views[0], **others, "restart": True},
-        ),
-        about=("stale", resource, old.what, when, str(whole)),
-        worth=(3.0 if _is_dangerous(old.change) else 1.0) - (0.5 if whole else 0.0) + worth,
-    )
-
-
-def _contradicts(old: RecordedChange, later: RecordedChange) -> bool:
-    """Whether who acts on the old state does what the later one does not want."""
-    if old.effect == "delete" or _deleting(old.after):
-        return later.effect == "create"
-    if old.effect == "create":
-        return False
-    changed = set(_differing(old.before, old.after))
-    return later.effect == "delete" or any(
-        path in changed and path[0] in ("spec", "data") for path in _differing(later.before, later.after)
-    )
-
-
-def _unobserved(considered: Considered) -> Iterator[RunPlan]:
-    """Hold the events of an object from before a state that the controller has acted on until after it."""
-    acted = {(shown.place, shown.revision) for change in considered.writes for shown in change.why}
-    for place, of_object in transitions(considered).items():
-        for n, (before, missed) in enumerate(pairwise(of_object[:-1])):
-            if (place, missed.change.revision) not in acted or missed.change.is_of_controller:
-                continue
-            after = _unprompted(of_object[n + 2 :])
-            view = {"resource": place.resource, "name": place.name, "hold": True}
-            if place.namespace:
-                view["namespace"] = place.namespace
-            yield RunPlan(
-                "unobserved",
-                f"the controller does not see of {_name(place)} that {missed.what}: only what came before, and that then {after.what}",
-                moves=({"when": before.trigger, "view": view}, {"when": after.trigger, "release": True}),
-                about=("unobserved", place.resource, before.what, missed.what, after.what),
-                worth=3.0 if _is_dangerous(missed.change) else 1.0,
-            )
-
-
-def _unprompted(following: Sequence[Transition]) -> Transition:
-    """The first one that comes also if the controller has missed what was before: what it writes may be its answer to that."""
-    return next((each for each in following if not each.change.is_of_controller), following[0])
-
-
-def _name(place: ObjectPlace) -> str:
-    return f"{place.resource.partition('.')[0]} {place.name}"
+    return (*_kind(change), *sorted({".".join(path[:3]) for path in differing(change.before, change.after)})[:5])
 
 
 # -- order ------------------------------------------------------------------------------------------------------------
@@ -469,7 +246,7 @@ def _order(considered: Considered) -> Iterator[RunPlan]:
     first = next((change for change in considered.recording.changes if change.why or change.step), None)
     if first is None:
         return
-    trigger = next(iter(_triggers(first)))[0]
+    trigger = next(iter(triggers_of(first)))[0]
     for resource in considered.watched:
         if resource != first.place.resource:
             yield RunPlan(
@@ -486,7 +263,7 @@ def _order(considered: Considered) -> Iterator[RunPlan]:
 
 def _drift(considered: Considered) -> Iterator[RunPlan]:
     for change in considered.writes:
-        if change.effect != "create" or _is_generated_name(change.object):
+        if change.effect != "create" or is_generated_name(change.object):
             continue
         place, at = change.place, {"kind": change.place.resource, "name": change.place.name}
         if place.namespace:
@@ -495,7 +272,7 @@ def _drift(considered: Considered) -> Iterator[RunPlan]:
             continue
         yield RunPlan(
             "drift",
-            f"{_name(place)} is deleted behind the controller's back",
+            f"{named(place)} is deleted behind the controller's back",
             steps=({"after": change.step, "steps": [{"delete": at}]},),
             about=("drift", place.resource, "deleted"),
             worth=2.0,
@@ -506,7 +283,7 @@ def _drift(considered: Considered) -> Iterator[RunPlan]:
                 patch = {name: patch}
             yield RunPlan(
                 "drift",
-                f"{'.'.join(path)} of {_name(place)} becomes {value!r} behind the controller's back",
+                f"{'.'.join(path)} of {named(place)} becomes {value!r} behind the controller's back",
                 steps=({"after": change.step, "steps": [{"patch": {**at, "merge": patch}}]},),
                 about=("drift", place.resource, ".".join(path)),
                 worth=1.0,
@@ -528,13 +305,13 @@ def _drifts(value: Object) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Some fields of an object that its maker has most likely set, and another value for each."""
     found = 0
     for path in (("spec", "replicas"), ("data",), ("spec", "selector"), ("spec", "ports"), ("metadata", "labels")):
-        at = _at(value, path)
-        if isinstance(at, bool):
+        there = at(value, path)
+        if isinstance(there, bool):
             continue
-        if isinstance(at, int):
-            yield path, at + 1
-        elif isinstance(at, dict) and at and path[0] == "data":
-            name, text = next(iter(at.items()))
+        if isinstance(there, int):
+            yield path, there + 1
+        elif isinstance(there, dict) and there and path[0] == "data":
+            name, text = next(iter(there.items()))
             if not isinstance(text, str) or "." in name:
                 continue
             yield (*path, name), _other_text(value, text)
@@ -562,7 +339,7 @@ def _workload(considered: Considered) -> Iterator[RunPlan]:
         for failure in ("crash-loop", "never-ready"):
             yield RunPlan(
                 "workload",
-                f"the pods of {_name(change.place)} fail for a while: {failure}",
+                f"the pods of {named(change.place)} fail for a while: {failure}",
                 steps=(
                     {
                         "after": change.step,
@@ -585,7 +362,7 @@ def _spec(considered: Considered) -> Iterator[RunPlan]:
         if schema is None or change.author != WORKLOAD or change.effect != "create" or not change.step:
             continue
         value = mutations.newest(considered.recording, change.place, change.step)
-        if value is None or _deleting(value):
+        if value is None or is_deleting(value):
             continue
         place = change.place
         at = {"kind": place.resource, "name": place.name}
@@ -595,7 +372,7 @@ def _spec(considered: Considered) -> Iterator[RunPlan]:
             patches = [{"patch": {**at, "merge": patch}} for patch in (field.value, field.back)]
             yield RunPlan(
                 "spec",
-                f"{field.what} of {_name(place)}, and is then what it was",
+                f"{field.what} of {named(place)}, and is then what it was",
                 steps=({"after": change.step, "steps": patches},),
                 about=("spec", place.resource, field.what),
                 worth=1.0,
@@ -604,8 +381,8 @@ def _spec(considered: Considered) -> Iterator[RunPlan]:
 
 MAKERS: Final[Mapping[str, Callable[[Considered], Iterator[RunPlan]]]] = {
     "crash": _crash,
-    "stale": _stale,
-    "unobserved": _unobserved,
+    "stale": outdated.stale,
+    "unobserved": outdated.unobserved,
     "ambiguous": _ambiguous,
     "order": _order,
     "drift": _drift,

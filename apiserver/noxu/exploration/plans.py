@@ -9,10 +9,12 @@
     instances: 1                                 # of the program at the same time
     steps: [{after: 2, patch: {…}}]              # of the workload, besides its own
 
-A move waits for its trigger (see control.faults.triggers) when the one before has been made. `mark` gives the revision a name.
+A move waits for its trigger (see control.faults.triggers) when the one before has been made; `nth` counts from the first step on. `mark` gives
+the revision a name, or the one just before it (`before: true`). `when: {step: 3}` is just before the third step of the workload.
 `view` freezes what the controller sees of a resource, or of one object, at a marked revision (`hold: true`: it lists again when the
 view ends, and never sees what was between). `restart` kills the program, which is started again; `delete` deletes an object.
-What is left of views and faults ends when the last step of the workload is done.
+A view ends when the workload waits for something, because the controller cannot do what it sees no reason for. `through: 5` lets it
+last: until step 5 is done, the workload does not wait. What is left of views and faults ends with the last step of the workload.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ CLASSES: Final = ("crash", "stale", "unobserved", "ambiguous", "refused", "drift
 WORKLOADS: Final = ("statefulsets.apps", "deployments.apps", "daemonsets.apps", "jobs.batch")
 """The resources whose pods a plan of the class `workload` makes fail."""
 _FIELDS: Final = ("class", "title", "faults", "moves", "instances", "steps")
-_MOVES: Final = ("when", "mark", "view", "views", "restart", "delete", "release", "faults")
+_MOVES: Final = ("when", "mark", "before", "through", "view", "views", "restart", "delete", "release", "faults")
 _VIEW: Final = ("resource", "namespace", "name", "from", "hold")
 
 
@@ -129,8 +131,11 @@ def _check_move(move: Mapping[str, Any], place: str) -> None:
     _check_names(dict(move), _MOVES, f"{place}.")
     if "when" not in move:
         raise PlanError(f"{place}: it lacks `when`, its trigger")
-    _, problems = triggers.parse(move["when"])
-    if problems:
+    when = move["when"]
+    if isinstance(when, dict) and "step" in when:
+        if len(when) > 1 or not isinstance(when["step"], int):
+            raise PlanError(f"{place}.when: {{step: 3}} is the number of a step of the workload, from 1 on")
+    elif problems := triggers.parse(when)[1]:
         where, why = problems[0]
         raise PlanError(f"{place}.when{where and '.'}{where}: {why}")
     for view in views_of(move):

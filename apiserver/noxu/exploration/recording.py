@@ -84,12 +84,16 @@ class Life(NamedTuple):
 
 
 class StepResult(NamedTuple):
-    """`failure` "": the step has succeeded, and the run has become idle. `seconds` of wall time."""
+    """`failure` "": the step has succeeded, and the run has become idle. `seconds` of wall time.
+
+    `is_outdated`: when it was done, a plan showed the past to the controller, which cannot know better.
+    """
 
     title: str
     seconds: float
     failure: str = ""
     never_idle: str = ""
+    is_outdated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +127,22 @@ class RunRecording:
 def number_of_steps(recording: RunRecording) -> int:
     """How many steps of a workload it has, without its start and its end."""
     return max(len(recording.steps) - 2, 0)
+
+
+def bursts(recording: RunRecording) -> list[int]:
+    """By the number of a step, the step with which its burst has begun."""
+    acting = {change.step for change in recording.changes if change.author == WORKLOAD}
+    begun, found = 0, []
+    for step in range(max((change.step for change in recording.changes), default=0) + 1):
+        begun = step if step in acting else begun
+        found.append(begun)
+    return found
+
+
+def ends_of_bursts(recording: RunRecording) -> list[int]:
+    """The steps after which the workload does something, so that they are settled; not the last one."""
+    begun = bursts(recording)
+    return [step for step in range(min(number_of_steps(recording), len(begun) - 1)) if begun[step] != begun[step + 1]]
 
 
 def at_step(recording: RunRecording, step: int) -> RunRecording:

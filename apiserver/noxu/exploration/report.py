@@ -26,6 +26,9 @@ from noxu.values import Object
 
 MAX_LOG: Final = 15  # lines of the controller's log
 MAX_SHOWN: Final = 8
+MAX_LINE: Final = 200  # characters of the log
+_SAYS_WHY: Final = ("exited", "busy", "stuck")
+"""The kinds of findings that the controller's log may explain."""
 _WIDTH: Final = 11
 _NO_XML: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _INDENT: Final = " " * (_WIDTH + 4)
@@ -39,6 +42,8 @@ def finding_lines(confirmed: Confirmed, files: Sequence[str] = (), clean: RunRec
     yield from (f"{_INDENT}also: {other.sentence}" for other in confirmed.others[:MAX_SHOWN])
     if clean is not None and (line := divergence(clean, confirmed.recording)):
         yield f"{_INDENT}{line}"
+    if confirmed.finding.kind in _SAYS_WHY:
+        yield from (f"{_INDENT}| {line}" for line in log_lines(confirmed.recording.output, MAX_SHOWN))
     if not confirmed.is_stable:
         yield f"{_INDENT}it did not show again when the plan was run once more: it depends on time, too"
     if files:
@@ -53,9 +58,9 @@ def unusable_lines(findings: Sequence[RunFinding], recording: RunRecording) -> I
     yield from (f"  | {line}" for line in log_lines(recording.output))
 
 
-def log_lines(output: str) -> list[str]:
+def log_lines(output: str, most: int = MAX_LOG) -> list[str]:
     """The newest lines of a program's output."""
-    return output.splitlines()[-MAX_LOG:]
+    return [line[:MAX_LINE] for line in output.splitlines() if line.strip()][-most:]
 
 
 def divergence(clean: RunRecording, recording: RunRecording) -> str:

@@ -17,18 +17,27 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from noxu.api.errors import ApiError
 from noxu.exploration import invariants, pod_mounts, processes, steps, webhook_servers
 from noxu.exploration.moves import Moves
+from noxu.exploration.passing import pass_time
 from noxu.exploration.plans import RunPlan
-from noxu.exploration.recording import CONTROLLER, MAX_OUTPUT, Life, RunRecording, StepResult
+from noxu.exploration.recording import (
+    CONTROLLER,
+    MAX_OUTPUT,
+    Life,
+    ObjectPlace,
+    RecordedChange,
+    RunRecording,
+    StepResult,
+)
 from noxu.exploration.server import ExploredServer
 from noxu.exploration.settings import ControllerCommand, Exploration, SettingsError
 from noxu.process.supervision import check_command
@@ -42,6 +51,10 @@ LOOKS_EVERY: Final = 0.02  # seconds
 IDLE_WITHIN: Final = 10.0  # seconds for a run to become idle after a step, at least
 WITH_VIEW: Final = 1.5  # seconds for a run to become idle whose controller sees the past
 SLOWER: Final = 5.0  # so many times as long as in the clean runs may it take
+TIME_OF_A_WAIT: Final = 20.0  # seconds of object time, in which what is waited for may come about
+LISTS_WITHIN: Final = 5.0  # seconds
+MIN_PATIENCE: Final = 1.5  # seconds
+MAX_PATIENCE: Final = 6.0
 MAX_LOG: Final = 8 * 1024 * 1024  # bytes of output, from which on the older ones are dropped
 LOOKS_AT_LOG_EVERY: Final = 0.1  # seconds
 OUTPUT: Final = "output"  # the file of what programs say
@@ -59,6 +72,19 @@ class KnownTimes(NamedTuple):
     @property
     def idle_within(self) -> float:
         return max(IDLE_WITHIN, SLOWER * self.seconds)
+
+    @property
+    def patience(self) -> float:
+        """So long may a controller be silent before it goes on: a step that waits takes as long as that."""
+        return min(max(self.seconds + 0.5, MIN_PATIENCE), MAX_PATIENCE)
+
+
+IsUsual: TypeAlias = Callable[[Sequence[RecordedChange], Sequence[tuple[ObjectPlace, Object]]], bool]
+"""Whether a run may end with these changes and objects."""
+
+
+def _always(_changes: Sequence[RecordedChange], _objects: Sequence[tuple[ObjectPlace, Object]]) -> bool:
+    return True
 
 
 class RunFailed(Exception):
@@ -94,6 +120,8 @@ class _Programs:
     kills: int = 0
     """How often a plan has killed one."""
     known: KnownTimes = field(default_factory=KnownTimes)
+    waits_left_out: bool = False
+    """Whether the workload has not waited for something, because a plan has hidden it from the controller."""
     webhooks: int = 0
     """The port of their webhooks; 0: they have none."""
     serving: set[tuple[int, int]] = field(default_factory=set)
@@ -111,12 +139,20 @@ def check(exploration: Exploration) -> Exploration:
     return webhook_servers.prepared(exploration)
 
 
-def run(exploration: Exploration, plan: RunPlan, known: KnownTimes = KnownTimes()) -> RunRecording:  # noqa: B008 - immutable
-    """Raises RunFailed, StartError, LoadError, NotRunnable."""
+def run(
+    exploration: Exploration,
+    plan: RunPlan,
+    known: KnownTimes = KnownTimes(),  # noqa: B008 - immutable
+    is_usual: IsUsual = _always,
+) -> RunRecording:
+    """Raises RunFailed, StartError, LoadError, NotRunnable.
+
+    `is_usual`: whether the run may end in this state; if not, the controller gets more time to reach another one.
+    """
     directory = Path(tempfile.mkdtemp(prefix="noxu-explore-"))
     try:
         with _bounded(directory / OUTPUT):
-            return _run(exploration, plan, known, directory)
+            return _run(exploration, plan, known, directory, is_usual)
     except Exception:
         if _interrupted.is_set():
             raise RunInterrupted from None
@@ -126,7 +162,9 @@ def run(exploration: Exploration, plan: RunPlan, known: KnownTimes = KnownTimes(
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def _run(exploration: Exploration, plan: RunPlan, known: KnownTimes, directory: Path) -> RunRecording:
+def _run(
+    exploration: Exploration, plan: RunPlan, known: KnownTimes, directory: Path, is_usual: IsUsual
+) -> RunRecording:
     began = time.monotonic()
     options: dict[str, Any] = (
         {} if exploration.nodes is None else {"nodes": exploration.nodes, "exec": exploration.answers}
@@ -157,6 +195,7 @@ def _run(exploration: Exploration, plan: RunPlan, known: KnownTimes, directory: 
             extra = {int(step["after"]): step for step in plan.steps}
             for number, step in enumerate(_workload(exploration, extra), 1):
                 bounds.append(server.revision)
+                server.begin_step(moves, number)
                 results.append(_step(server, programs, step, exploration, number, moves))
                 if results[-1].failure and plan.is_clean:
                     break
@@ -164,6 +203,9 @@ def _run(exploration: Exploration, plan: RunPlan, known: KnownTimes, directory: 
         ports = processes.fixed_ports(processes.of_directory(directory))
         results.append(_end(server, programs, moves, exploration))
         changes, objects = server.changes(loaded, bounds), server.stored()
+        if not results[-1].never_idle and not is_usual(changes, objects):
+            results[-1] = _more_time(server, programs, exploration, results[-1], partial(is_usual, changes))
+            changes, objects = server.changes(loaded, bounds), server.stored()
         requests, habits = _requests(server), server.habits()
         lives = _lives(programs, fired)
     output = _tail(programs.log)
@@ -262,7 +304,7 @@ def _programs(
             directory=controller.directory,
         )
         program.grace = GRACE
-        program.after_life = partial(server.release_locks, name)
+        program.after_life = partial(_release_locks, server, name)
         programs.started.append(program)
         programs.users.append(name)
     return programs
@@ -279,6 +321,11 @@ def _in_cluster(
     del environment["KUBECONFIG"]  # which would come first
     environment |= {"KUBERNETES_SERVICE_HOST": str(address.hostname), "KUBERNETES_SERVICE_PORT": str(address.port)}
     return pod_mounts.words(directory, command)
+
+
+def _release_locks(server: ExploredServer, user: str) -> None:
+    if not _interrupted.is_set():
+        server.release_locks(user)
 
 
 def _environment(controller: ControllerCommand, kubeconfig: str, home: Path, url: str) -> dict[str, str]:
@@ -339,15 +386,60 @@ def _step(
     """A view lasts until the workload waits for something: the controller cannot reach what it does not see."""
     began = time.monotonic()
     failure = ""
-    if step.kind == "wait" and server.end_views(moves):
+    waits = step.kind != "wait" or number > moves.through
+    if step.kind == "wait" and waits and server.end_views(moves):
+        _await_lists(server, moves)
         time.sleep(exploration.quiet)  # as at the end
         _settle(server, programs, exploration.quiet)
-    try:
-        steps.run(step, server)
-    except (ApiError, WaitTimeout, LookupError, ValueError) as error:
-        failure = str(error)
+    if not waits:
+        programs.waits_left_out = True
+    else:
+        try:
+            with _ending_views(server, programs, moves) if step.kind == "wait" else contextlib.nullcontext():
+                steps.run(step, server)
+        except (ApiError, WaitTimeout, LookupError, ValueError) as error:
+            failure = str(error)
+    _await_lists(server, moves)
     never_idle = _settle_with_moves(server, programs, exploration.quiet, moves)
-    return StepResult(f"step {number}: {step.title}", time.monotonic() - began, failure, never_idle)
+    if programs.waits_left_out and not never_idle and not moves.views:
+        programs.waits_left_out = False
+        pass_time(server, TIME_OF_A_WAIT)
+        never_idle = _settle(server, programs, exploration.quiet)
+    return StepResult(f"step {number}: {step.title}", time.monotonic() - began, failure, never_idle, bool(moves.views))
+
+
+@contextlib.contextmanager
+def _ending_views(server: ExploredServer, programs: _Programs, moves: Moves) -> Iterator[None]:
+    """A view that begins while the workload waits ends when the controller has had the time to act on it."""
+    over, lasts = threading.Event(), max(WITH_VIEW, 2 * programs.known.start)
+
+    def end() -> None:
+        since = 0.0
+        while not over.wait(LOOKS_EVERY):
+            since = since or (time.monotonic() if moves.views else 0.0)
+            if since and time.monotonic() > since + lasts:
+                server.end_views(moves)
+                return
+
+    thread = threading.Thread(target=end, name="noxu-explore-views", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _await_lists(server: ExploredServer, moves: Moves) -> None:
+    """A client whose stream has ended lists again, after a pause of its own. One that does not is not waited for."""
+    until = time.monotonic() + LISTS_WITHIN
+    while moves.to_list and time.monotonic() < until:
+        time.sleep(LOOKS_EVERY)
+        asked = [request for request in server.requests(verb="watch") if request.user.startswith(CONTROLLER)]
+        for resource, since in [*moves.to_list.items()]:
+            if any(request.resource == resource and request.at >= since for request in asked):
+                del moves.to_list[resource]
+    moves.to_list.clear()
 
 
 def _settle_with_moves(server: ExploredServer, programs: _Programs, quiet: float, moves: Moves) -> str:
@@ -368,8 +460,24 @@ def _end(server: ExploredServer, programs: _Programs, moves: Moves, exploration:
     """The faults are over: what the controller sees is the present, and it may catch up."""
     began = time.monotonic()
     server.end_views(moves)
+    _await_lists(server, moves)
     time.sleep(exploration.quiet)  # what is shown only now has to arrive: it is no request
     return StepResult("end", time.monotonic() - began, never_idle=_settle(server, programs, exploration.quiet))
+
+
+def _more_time(
+    server: ExploredServer,
+    programs: _Programs,
+    exploration: Exploration,
+    end: StepResult,
+    is_usual: Callable[[Sequence[tuple[ObjectPlace, Object]]], bool],
+) -> StepResult:
+    """The end is not the usual one: a controller that is silent may be about to go on."""
+    began, never_idle = time.monotonic(), ""
+    while not never_idle and time.monotonic() < began + programs.known.patience and not is_usual(server.stored()):
+        time.sleep(exploration.quiet)
+        never_idle = _settle(server, programs, exploration.quiet)
+    return StepResult(end.title, end.seconds + time.monotonic() - began, never_idle=never_idle)
 
 
 def _settle(server: ExploredServer, programs: _Programs, quiet: float, within: float = 0.0) -> str:

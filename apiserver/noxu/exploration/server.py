@@ -88,6 +88,14 @@ class ExploredServer(Noxu):
 
         return self._call(begin())
 
+    def begin_step(self, moves: Moves, number: int) -> None:
+        """Make the moves that wait for a step of the workload."""
+
+        async def begin() -> None:
+            moves.begin_step(number)
+
+        self._call(begin())
+
     def end_views(self, moves: Moves) -> bool:
         """Show the present. Returns whether there was a view of the past."""
 

@@ -19,7 +19,7 @@ from noxu.manifests import loading
 from noxu.manifests.documents import Document, is_crd
 from noxu.registry import custom
 from noxu.registry.draft import Action, Draft, WriteRequest
-from noxu.registry.resource import Resource
+from noxu.registry.resource import Resource, Versions
 from noxu.registry.strategies import STRATEGIES
 from noxu.schema.structural import Structural
 from noxu.values import Object, copy
@@ -40,15 +40,7 @@ def resource_of(documents: Iterable[Document], reference: str) -> Resource:
     if name not in crds:
         known = ", ".join(sorted(crds)) or "none"
         raise UnknownDefinition(f"no CRD is named {name}; there are: {known}")
-    current, _notes = loading.as_v1(crds[name])
-    decoded = types.decode(current.value)
-    if decoded.error:
-        raise CannotGenerate("", f"the CRD {name} cannot be decoded: {decoded.error}; `noxu lint` says more")
-    crd = types.default(decoded.value)
-    try:
-        versions = custom.versions_of({**crd, "status": {"acceptedNames": crd["spec"]["names"]}}, 0)
-    except (KeyError, TypeError) as error:
-        raise CannotGenerate("", f"the CRD {name} is invalid at {error}; `noxu lint` says more") from None
+    versions = versions_of(crds[name])
     served = {resource.version: resource for resource in versions.all}
     if version and version not in served:
         raise UnknownDefinition(f"{name} has no version {version}; there are: {', '.join(served)}")
@@ -56,6 +48,19 @@ def resource_of(documents: Iterable[Document], reference: str) -> Resource:
     if resource.raw_schema is None:
         raise CannotGenerate("", f"version {resource.version} has no schema, and a server refuses a CRD without one")
     return resource
+
+
+def versions_of(document: Document) -> Versions:
+    """The versions of a kind that a CRD defines. Raises CannotGenerate, LoadError."""
+    current, _notes = loading.as_v1(document)
+    decoded = types.decode(current.value)
+    if decoded.error:
+        raise CannotGenerate("", f"the CRD {document.name} cannot be decoded: {decoded.error}; `noxu lint` says more")
+    crd = types.default(decoded.value)
+    try:
+        return custom.versions_of({**crd, "status": {"acceptedNames": crd["spec"]["names"]}}, 0)
+    except (KeyError, TypeError) as error:
+        raise CannotGenerate("", f"the CRD {document.name} is invalid at {error}; `noxu lint` says more") from None
 
 
 def errors_of(value: Object, resource: Resource) -> list[FieldError]:

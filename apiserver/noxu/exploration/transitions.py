@@ -1,0 +1,169 @@
+"""What has happened to the objects that a controller watches, as triggers that come again in each run.
+
+A *transition* is a change of an object, with the trigger that it fires: `{updated: widgets.example.com, name: a, changed:
+{spec.replicas: {from: 3, to: 1}}}`. A *burst* is what a controller does about what was done to it: it ends where the workload does
+something else. Steps of a workload that only wait belong to the burst before them. All functions are pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from noxu.control.faults import triggers
+from noxu.exploration.masks import Mask, MaskedNames
+from noxu.exploration.recording import ObjectPlace, RecordedChange, RunRecording, bursts
+from noxu.values import Object
+
+
+class Considered(NamedTuple):
+    """What plans are made of. `watched`: the resources that the controller watches, in order."""
+
+    recording: RunRecording
+    mask: Mask
+    names: MaskedNames
+    watched: Sequence[str]
+    uses_lease: bool = False
+    has_nodes: bool = False
+    steps: int = 0
+    """How many the workload has."""
+
+    @property
+    def writes(self) -> list[RecordedChange]:
+        return [change for change in self.recording.changes if change.is_of_controller]
+
+
+def consider(recording: RunRecording, mask: Mask, *, steps: int, has_nodes: bool = False) -> Considered:
+    asked = [(verb, resource) for verb, resource, _, _ in recording.requests]
+    watched = [resource for verb, resource in asked if verb == "watch"]
+    uses_lease = ("update", "leases.coordination.k8s.io") in asked or ("create", "leases.coordination.k8s.io") in asked
+    return Considered(
+        recording,
+        mask,
+        MaskedNames(recording),
+        [resource for resource in watched if not resource.startswith(("leases.", "events"))],
+        uses_lease,
+        has_nodes,
+        steps,
+    )
+
+
+# -- transitions ------------------------------------------------------------------------------------------------------
+
+
+class Transition(NamedTuple):
+    """A change of an object that a controller watches, and a trigger that it fires once in each run."""
+
+    change: RecordedChange
+    trigger: Object
+    what: str
+    """In words: `its deletion began`, `spec.replicas went from 3 to 1`."""
+
+
+def transitions(considered: Considered) -> dict[ObjectPlace, list[Transition]]:
+    """Of each object of a watched resource, its changes since the first step that can be found again, in order."""
+    found: dict[ObjectPlace, list[Transition]] = {}
+    for transition in found_again(considered):
+        if transition.change.place.resource in considered.watched:
+            found.setdefault(transition.change.place, []).append(transition)
+    return found
+
+
+def found_again(considered: Considered) -> Iterator[Transition]:
+    """The changes since the first step that can be found again, of all objects, in order."""
+    for change in considered.recording.changes:
+        if change.step and not is_generated_name(change.object):
+            for trigger, what in list(triggers_of(change))[:1]:
+                yield Transition(change, when(considered.recording, change, trigger), what)
+
+
+def is_generated_name(value: Object) -> bool:
+    return bool((value.get("metadata") or {}).get("generateName"))
+
+
+def triggers_of(change: RecordedChange) -> Iterator[tuple[Object, str]]:
+    """The triggers that the change fires, the most telling one first."""
+    place = change.place
+    which: Object = {"name": place.name} | ({"namespace": place.namespace} if place.namespace else {})
+    if change.effect != "update":
+        happened = {"create": "created", "delete": "deleted"}[change.effect]
+        yield {happened: place.resource, **which}, f"it was {happened}"
+        return
+    if is_deleting(change.after) and not is_deleting(change.before):
+        yield {"updated": place.resource, **which, "changed": {"metadata.deletionTimestamp": {}}}, "its deletion began"
+        return
+    for path in sorted(differing(change.before, change.after), key=_telling):
+        before, after = at(change.before, path), at(change.after, path)
+        if any("." in name for name in path) or isinstance(before, list) or isinstance(after, list):
+            continue
+        if before is None or after is None or isinstance(before, dict) or isinstance(after, dict):
+            states: Object = {}
+        else:
+            states = {"from": before, "to": after}
+        if isinstance(before, str) and (len(before) > 60 or len(str(after)) > 60):
+            states = {}
+        name = ".".join(path)
+        yield {"updated": place.resource, **which, "changed": {name: states}}, _words(name, before, after)
+
+
+def _words(name: str, before: Any, after: Any) -> str:
+    if isinstance(before, dict) or isinstance(after, dict):
+        return f"{name} changed"
+    if before is None:
+        return f"{name} became {after}"
+    return f"{name} went away" if after is None else f"{name} went from {before} to {after}"
+
+
+def _telling(path: tuple[str, ...]) -> tuple[int, int, tuple[str, ...]]:
+    """Fields of the spec come before those of the status, and those before the metadata."""
+    rank = {"spec": 0, "data": 0, "status": 1}.get(path[0], 2)
+    return rank, len(path), path
+
+
+def is_deleting(value: Object | None) -> bool:
+    return bool(((value or {}).get("metadata") or {}).get("deletionTimestamp"))
+
+
+_UNTOLD: Final = ("resourceVersion", "managedFields", "generation", "uid", "creationTimestamp", "selfLink")
+
+
+def differing(before: Any, after: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The paths of the fields that differ. Lists are compared as a whole."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for name in before.keys() | after.keys():
+            if not (path == ("metadata",) and name in _UNTOLD):
+                yield from differing(before.get(name), after.get(name), (*path, name))
+    elif before != after:
+        yield path
+
+
+def at(value: Any, path: Sequence[str]) -> Any:
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def named(place: ObjectPlace) -> str:
+    return f"{place.resource.partition('.')[0]} {place.name}"
+
+
+# -- bursts -----------------------------------------------------------------------------------------------------------
+
+
+def burst_after(recording: RunRecording, change: RecordedChange) -> list[RecordedChange]:
+    """What a controller writes after a change, until the workload does something else."""
+    begun = bursts(recording)
+    return [
+        each
+        for each in recording.changes
+        if each.is_of_controller and each.revision > change.revision and begun[each.step] == begun[change.step]
+    ]
+
+
+def when(recording: RunRecording, change: RecordedChange, trigger: Object) -> Object:
+    """The trigger, with its number: moves count from the first step on."""
+    parsed, _ = triggers.parse(trigger)
+    assert parsed is not None
+    until = [each for each in recording.changes if each.step and each.revision <= change.revision]
+    number = sum(each.place == change.place and triggers.fires(parsed, each.before, each.after) for each in until)
+    return {**trigger, "nth": number} if number > 1 else trigger

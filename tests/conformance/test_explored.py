@@ -1,0 +1,34 @@
+"""The file of known bugs of a controller can be read, and its patterns know the bugs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from conformance.explored import KnownBug, read
+from noxu.exploration.exploring import Confirmed
+from noxu.exploration.judging import RunFinding
+from noxu.exploration.plans import RunPlan
+from tests.exploration.recordings import clean
+
+FILE = Path(__file__).parents[2] / "conformance" / "explored" / "rabbitmq.yaml"
+
+
+def test_the_file_is_read_with_what_is_given(tmp_path: Path) -> None:
+    (tmp_path / "config" / "crd" / "bases").mkdir(parents=True)
+    exploration, bugs = read(FILE, {"CHECKOUT": str(tmp_path), "BINARY": "/bin/manager", "METRICS": "--none"})
+    assert exploration.controllers[0].command == ("/bin/manager", "--none")
+    assert exploration.controllers[0].environment["KUBE_CONFIG"] == "$KUBECONFIG"
+    assert exploration.answers == "succeed"
+    assert [bug.issue for bug in bugs] == [648, 653, 782, 758]
+
+
+def test_a_bug_is_known_by_its_class_its_plan_and_its_sentence() -> None:
+    bug = KnownBug(1, "stale", "deletion began", "deleted statefulsets")
+    finding = RunFinding("deleted", "a", "the controller deleted statefulsets.apps default/a at revision 9")
+    for klass, title, is_known in (
+        ("stale", "when its deletion began", True),
+        ("crash", "when its deletion began", False),
+        ("stale", "when it was created", False),
+    ):
+        found = Confirmed(1, finding, (), RunPlan(klass, title), clean().recording(), is_stable=True)
+        assert bug.is_shown_by(found) is is_known
