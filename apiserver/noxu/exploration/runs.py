@@ -493,8 +493,8 @@ def _settle(server: ExploredServer, programs: _Programs, quiet: float, within: f
         except ApiError as error:
             return error.message
         lacking = _lacking(server, programs)
-        waits = _waits(server, programs.users) + quiet
-        if not lacking and waits <= quiet:
+        waits = _waits(server, programs.users, quiet)
+        if not lacking and not waits:
             return ""
         if not lacking and time.monotonic() + waits < until:
             time.sleep(waits)  # it has been asked to wait, and is silent until then
@@ -504,14 +504,14 @@ def _settle(server: ExploredServer, programs: _Programs, quiet: float, within: f
         time.sleep(LOOKS_EVERY)
 
 
-def _waits(server: ExploredServer, users: list[str]) -> float:
-    """For how many seconds more an answer has asked a program to wait (Retry-After)."""
+def _waits(server: ExploredServer, users: list[str], quiet: float) -> float:
+    """For how many seconds more an answer has asked a program to wait (Retry-After), and may it be silent after that."""
     asked = [
         request.at + request.retry_after
         for request in server.requests()
         if request.retry_after and request.user in users
     ]
-    return max(max(asked, default=0.0) - time.time(), 0.0)
+    return max(max(asked, default=0.0) + quiet - time.time(), 0.0)
 
 
 def _lacking(server: ExploredServer, programs: _Programs) -> str:
