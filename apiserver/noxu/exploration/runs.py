@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
@@ -95,6 +96,18 @@ class RunInterrupted(Exception):
     """The exploration was ended while a run went on: `interrupt`."""
 
 
+class _Interruptible:
+    """What fails in the context because the run was interrupted becomes RunInterrupted."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, Exception) and _interrupted.is_set():
+            raise RunInterrupted from None
+
+
 _servers: Final[set[ExploredServer]] = set()  # of the runs that go on in this process
 _interrupted: Final = threading.Event()
 
@@ -151,12 +164,8 @@ def run(
     """
     directory = Path(tempfile.mkdtemp(prefix="noxu-explore-"))
     try:
-        with _bounded(directory / OUTPUT):
+        with _Interruptible(), _bounded(directory / OUTPUT):
             return _run(exploration, plan, known, directory, is_usual)
-    except Exception:
-        if _interrupted.is_set():
-            raise RunInterrupted from None
-        raise
     finally:
         processes.kill_those_of(directory)  # such as one that has left its group
         shutil.rmtree(directory, ignore_errors=True)
