@@ -97,14 +97,14 @@ class RunInterrupted(Exception):
 
 
 class _Interruptible:
-    """What fails in the context because the run was interrupted becomes RunInterrupted."""
+    """A run that was interrupted has no result, whether something failed in it or not: RunInterrupted."""
 
     def __enter__(self) -> None: ...
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if isinstance(error, Exception) and _interrupted.is_set():
+        if _interrupted.is_set() and (error is None or isinstance(error, Exception)):
             raise RunInterrupted from None
 
 
