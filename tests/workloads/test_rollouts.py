@@ -58,7 +58,7 @@ def _revision(value: Object) -> int:
     return int(value["metadata"]["annotations"][REVISION])
 
 
-def told(server: Noxu, name: str) -> list[str]:
+def recorded(server: Noxu, name: str) -> list[str]:
     """What its Events say of its ReplicaSets: `up 1 0 → 3` for the one of revision 1."""
     names = {one["metadata"]["name"]: _revision(one) for one in server.list("replicasets", labels={"app": name})}
     said = []
@@ -82,7 +82,7 @@ def test_an_update_surges_is_undone_and_has_a_history(server: Noxu, kubectl: Kub
     assert kubectl("rollout status deploy/update").splitlines()[-1] == 'deployment "update" successfully rolled out'
     server.idle()
     assert images(server, "update") == {"two": 3}
-    assert told(server, "update") == [
+    assert recorded(server, "update") == [
         "up 1 0 → 3",
         *("up 2 0 → 1", "down 1 3 → 2", "up 2 1 → 2", "down 1 2 → 1", "up 2 2 → 3", "down 1 1 → 0"),
     ]
@@ -106,7 +106,7 @@ def test_an_update_without_surge_shrinks_first(server: Noxu, kubectl: Kubectl) -
     rolled_out(server, deployment("shrink", 4, surge=0, unavailable="50%"))
     kubectl("set image deploy/shrink c=two")
     server.idle()
-    assert told(server, "shrink")[:3] == ["up 1 0 → 4", "down 1 4 → 2", "up 2 0 → 2"]
+    assert recorded(server, "shrink")[:3] == ["up 1 0 → 4", "down 1 4 → 2", "up 2 0 → 2"]
     assert images(server, "shrink") == {"two": 4}
 
 
@@ -127,7 +127,7 @@ def test_recreate_begins_when_the_old_pods_are_gone(server: Noxu, kubectl: Kubec
     kubectl("set image deploy/recreate c=two")
     kubectl("rollout status deploy/recreate")
     server.idle()
-    assert told(server, "recreate") == ["up 1 0 → 3", "down 1 3 → 0", "up 2 0 → 3"]
+    assert recorded(server, "recreate") == ["up 1 0 → 3", "down 1 3 → 0", "up 2 0 → 3"]
     assert images(server, "recreate") == {"two": 3}
 
 
@@ -227,7 +227,7 @@ def test_a_scale_goes_up_and_down(server: Noxu, kubectl: Kubectl) -> None:
     server.wait("pods", count=4, labels={"app": "scale"})
     assert newest["uid"] not in {pod["metadata"]["uid"] for pod in server.list("pods", labels={"app": "scale"})}
     server.idle()
-    assert told(server, "scale") == ["up 1 0 → 2", "up 1 2 → 5", "down 1 5 → 4"]
+    assert recorded(server, "scale") == ["up 1 0 → 2", "up 1 2 → 5", "down 1 5 → 4"]
 
 
 def test_a_pause_collects_changes(server: Noxu, kubectl: Kubectl) -> None:

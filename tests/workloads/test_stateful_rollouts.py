@@ -59,7 +59,7 @@ def images(server: Noxu, app: str) -> list[str]:
     return [pod["spec"]["containers"][0]["image"] for pod in pods]
 
 
-def told(server: Noxu, name: str, reason: str) -> list[str]:
+def recorded(server: Noxu, name: str, reason: str) -> list[str]:
     """The messages of a set's Events, in the order of their names."""
     events = [one for one in server.list("events") if one["involvedObject"]["name"] == name and one["reason"] == reason]
     return [one["message"] for one in sorted(events, key=lambda one: str(one["metadata"]["name"]))]
@@ -78,7 +78,7 @@ def test_a_partition_holds_an_update_and_lets_it_go(server: Noxu, kubectl: Kubec
     server.patch(web, {"spec": {"updateStrategy": {"rollingUpdate": {"partition": 0}}}})
     kubectl("rollout status sts/part")
     assert images(server, "part") == ["two"] * 3
-    assert told(server, "part", "SuccessfulDelete") == [
+    assert recorded(server, "part", "SuccessfulDelete") == [
         f"delete Pod part-{n} in StatefulSet part successful" for n in (2, 1, 0)
     ]
 
@@ -111,7 +111,7 @@ def test_a_set_scales_down_in_order_and_its_claims_go_by_its_policy(server: Noxu
     assert len(server.list("persistentvolumeclaims", labels={"app": "data"})) == 3
     kubectl("scale sts/data --replicas=1")
     server.wait("persistentvolumeclaims", count=1, labels={"app": "data"})
-    assert told(server, "data", "SuccessfulDelete") == [
+    assert recorded(server, "data", "SuccessfulDelete") == [
         f"delete Pod data-{n} in StatefulSet data successful" for n in (2, 1)
     ]
     kubectl("delete sts data")
@@ -131,7 +131,7 @@ def test_a_pod_of_a_broken_update_is_deleted_by_hand(server: Noxu, kubectl: Kube
     kubectl("delete pod stuck-2")
     kubectl("rollout status sts/stuck")
     assert "annotations" not in server.get("pods", "stuck-2")["metadata"]
-    assert told(server, "stuck", "SuccessfulDelete") == ["delete Pod stuck-2 in StatefulSet stuck successful"]
+    assert recorded(server, "stuck", "SuccessfulDelete") == ["delete Pod stuck-2 in StatefulSet stuck successful"]
 
 
 def test_pods_of_a_set_become_available_when_time_passes(server: Noxu) -> None:

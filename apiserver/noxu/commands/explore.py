@@ -123,7 +123,10 @@ def _until_signal(explore: Callable[[], int]) -> int:
 
     runs.allow()
     before = {
-        number: signal.signal(number, end) for number in STOPPING if signal.getsignal(number) is not signal.SIG_IGN
+        number: signal.signal(number, end)
+        for number in STOPPING
+        # as for a server: nohup(1) has SIGHUP ignored, and a shell SIGINT of what it runs in the background
+        if number.name != "SIGHUP" or signal.getsignal(number) is not signal.SIG_IGN
     }
     try:
         status = explore()

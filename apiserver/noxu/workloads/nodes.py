@@ -99,8 +99,8 @@ def healthy_conditions(now: datetime, before: Sequence[Object] = ()) -> list[Obj
     for kind, status, reason, message in CONDITIONS:
         old = earlier.pop(kind, {"status": ""})
         since = old["lastTransitionTime"] if old["status"] == status else time
-        told = {"type": kind, "status": status, "lastHeartbeatTime": time, "lastTransitionTime": since}
-        result.append({**told, "reason": reason, "message": message})
+        posted = {"type": kind, "status": status, "lastHeartbeatTime": time, "lastTransitionTime": since}
+        result.append({**posted, "reason": reason, "message": message})
     return [*result, *earlier.values()]
 
 

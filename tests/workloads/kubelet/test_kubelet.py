@@ -151,7 +151,11 @@ BACK_OFF = "CrashLoopBackOff"
             {10: "Failed 0/1 Error 0"},
         ),
         ("restarts on failure only", pod("exit=0@10s", restartPolicy="OnFailure"), {10: "Succeeded 0/1 Completed 0"}),
-        ("of a Job fails as it is told", pod("exit=3", owner="Job", restartPolicy="Never"), {0: "Failed 0/1 Error 0"}),
+        (
+            "of a Job fails as its annotation says",
+            pod("exit=3", owner="Job", restartPolicy="Never"),
+            {0: "Failed 0/1 Error 0"},
+        ),
         (
             "waits for an image that is not there",
             pod("image-pull-error"),

@@ -1,4 +1,4 @@
-"""The kubelets of all simulated nodes: a pod that is bound to a node comes up, lives as it is told, and ends when it is deleted.
+"""The kubelets of all simulated nodes: a pod that is bound to a node comes up, lives as its annotation says, and ends when it is deleted.
 
     bound         it is accepted: it has the addresses of its node, and its containers start
     then          containers run, are ready, end and start again: see statuses.py

@@ -1,7 +1,7 @@
 """Lets objects enter their stages, each when its time has come: pods that are bound, nodes, and objects of any other kind.
 
 A change of an object decides again which stage is next. As long as it is the same one, its time stays. A stage that changes nothing
-is entered again only after a change by somebody else. Kinds that are not served yet are followed as soon as they are.
+is entered again only after a change by another writer. Kinds that are not served yet are followed as soon as they are.
 """
 
 from __future__ import annotations

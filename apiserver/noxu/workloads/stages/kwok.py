@@ -40,7 +40,7 @@ from noxu.workloads.stages.templates import GoTemplate
 
 GROUP: Final = "kwok.x-k8s.io"
 VERSION: Final = f"{GROUP}/v1alpha1"
-NO_IMPERSONATION: Final = "stages write as the kubelet: nobody else is impersonated"
+NO_IMPERSONATION: Final = "stages write as the kubelet, and impersonate no other user"
 _TYPES: Final = ("json", "merge", "strategic")
 _EVENTS: Final = ("Normal", "Warning")
 NOTHING: Final = GoTemplate("", ())

@@ -31,7 +31,7 @@ from noxu.workloads.stateful_sets.replicas import StatefulRollout
 from noxu.workloads.writes import NORMAL, WARNING, Create, Delete, NewEvent, Replace, Result, Write, done, stored
 
 Writing = Generator[Sequence[Write], Sequence[Result], None]
-"""Steps that raise the first ApiError, after they have told about all."""
+"""Steps that raise the first ApiError, after an Event about each."""
 MAX_BATCH = 500
 
 
@@ -48,7 +48,7 @@ def _create_batch(objects: Objects, rollout: StatefulRollout, batch: Sequence[in
     stateful_set = rollout.stateful_set
     waiting = [n for n in batch if is_stale(objects, stateful_set, n, pod_name(stateful_set, n))]
     faults, failure = yield from _create_claims(objects, stateful_set, [n for n in batch if n not in waiting])
-    events = [_told(stateful_set, "create", pod_name(stateful_set, n), text) for n, text in faults.items()]
+    events = [_event_about(stateful_set, "create", pod_name(stateful_set, n), text) for n, text in faults.items()]
     created = [n for n in batch if n not in waiting and n not in faults]
     pods = [Create(PODS, new_pod(stateful_set, rollout.revision_for(n), n)) for n in created]
     results = (yield pods) if pods else ()
@@ -57,7 +57,7 @@ def _create_batch(objects: Objects, rollout: StatefulRollout, batch: Sequence[in
         if isinstance(result, dict):
             writes += reowned(objects, stateful_set, result)
         if not isinstance(result, ApiError) or not _is_silent(result):
-            events.append(_told(stateful_set, "create", pod_name(stateful_set, n), _text(result)))
+            events.append(_event_about(stateful_set, "create", pod_name(stateful_set, n), _text(result)))
     if writes or events:
         done((yield [*writes, *events]))
     done([*results, failure])
@@ -107,8 +107,11 @@ def delete_pods(rollout: StatefulRollout, pods: Sequence[Object]) -> Writing:
     if not pods:
         return
     results = yield [Delete(PODS, pod) for pod in pods]
-    told = zip(pods, results, strict=True)
-    yield [_told(rollout.stateful_set, "delete", pod["metadata"]["name"], _text(result)) for pod, result in told]
+    attempted = zip(pods, results, strict=True)
+    yield [
+        _event_about(rollout.stateful_set, "delete", pod["metadata"]["name"], _text(result))
+        for pod, result in attempted
+    ]
     done([result for result in results if not isinstance(result, ApiError) or result.reason != "NotFound"])
 
 
@@ -134,8 +137,8 @@ def repair(objects: Objects, rollout: StatefulRollout, pods: Sequence[Object]) -
         whole = identified if has_storage(stateful_set, pod) else with_storage(stateful_set, identified)
         updates.append(Replace(PODS, whole))
     results = yield updates
-    told = zip(broken, results, strict=True)
-    yield [_told(stateful_set, "update", pod["metadata"]["name"], _text(result)) for pod, result in told]
+    attempted = zip(broken, results, strict=True)
+    yield [_event_about(stateful_set, "update", pod["metadata"]["name"], _text(result)) for pod, result in attempted]
     done(results)
 
 
@@ -153,7 +156,7 @@ def _text(result: Result) -> str:
     return str(result) if isinstance(result, ApiError) else ""
 
 
-def _told(stateful_set: Object, verb: str, pod: str, fault: str) -> NewEvent:
+def _event_about(stateful_set: Object, verb: str, pod: str, fault: str) -> NewEvent:
     """recordPodEvent. `fault`: "" if it has succeeded."""
     what = f"{verb} Pod {pod} in StatefulSet {stateful_set['metadata']['name']}"
     if fault:
