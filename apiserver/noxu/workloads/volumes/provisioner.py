@@ -26,18 +26,18 @@ from noxu.workloads.engine import WorkloadController
 from noxu.workloads.informer import Informer
 from noxu.workloads.objects import CLAIMS, STORAGE_CLASSES, VOLUMES, Objects, name_of
 from noxu.workloads.pods import is_terminating
-from noxu.workloads.volumes.matching import (
+from noxu.workloads.volume_matching import (
     DEFAULT_CLASS,
     PROVISIONED_BY,
     PROVISIONER,
     SELECTED_NODE,
     annotation,
     capacity,
+    claim_reference,
     class_name,
     class_of,
     requested,
 )
-from noxu.workloads.volumes.volume_binder import claim_reference
 from noxu.workloads.writes import (
     NORMAL,
     WARNING,
