@@ -50,6 +50,7 @@ from noxu.workloads.writes import (
     Result,
     Steps,
     Write,
+    is_gone,
     stored,
     with_status,
 )
@@ -137,7 +138,7 @@ def storage_steps(objects: Objects, key: NamespacedName, now: datetime) -> Steps
         volume = objects.get(VOLUMES, key)
         if volume is not None and _is_to_delete(volume):
             [result] = yield [Delete(VOLUMES, volume)]
-            if not (isinstance(result, ApiError) and result.reason == "NotFound"):
+            if not is_gone(result):
                 stored(result)
         return None
     claim = objects.get(CLAIMS, key)

@@ -15,7 +15,6 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
-from noxu.api.errors import ApiError
 from noxu.values import Object, equal
 from noxu.workloads.engine import WorkloadController
 from noxu.workloads.objects import CLAIMS, STORAGE_CLASSES, VOLUMES, Objects, name_of
@@ -51,6 +50,7 @@ from noxu.workloads.writes import (
     Result,
     Steps,
     Write,
+    is_gone,
     stored,
     with_status,
 )
@@ -357,7 +357,7 @@ def _delete(volume: Object) -> _Writing:
         yield from _fail(volume, "VolumeFailedDelete", text)
     else:
         [result] = yield [Delete(VOLUMES, volume)]
-        if not (isinstance(result, ApiError) and result.reason == "NotFound"):
+        if not is_gone(result):
             stored(result)
 
 
