@@ -1,6 +1,6 @@
 """Events that controllers record, as client-go's recorder makes them (tools/record, events_cache.go).
 
-The first NewEvent of its kind is created; the same one again counts up (`count`, `lastTimestamp`). More than MAX_SIMILAR that
+The first Event of its kind is created; the same one again counts up (`count`, `lastTimestamp`). More than MAX_SIMILAR that
 differ only in their message within SIMILAR_WITHIN become one, whose message begins with "(combined from similar events)".
 An object with very many Events gets a BURST, and then one every five minutes. Upstream names an Event after its object
 and the nanosecond; so does this, and a second one in the same nanosecond, which a stopped clock makes, gets the next.

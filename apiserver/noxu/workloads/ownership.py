@@ -13,11 +13,10 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from noxu.api.errors import ApiError
 from noxu.api.selectors import LabelSelector, label_selector
 from noxu.values import Object
 from noxu.workloads.objects import controller_of
-from noxu.workloads.writes import Kind, Replace, Result, Write, stored
+from noxu.workloads.writes import Kind, Replace, Result, Write, done, is_gone
 
 
 def owner_reference(owner: Object) -> Object:
@@ -90,9 +89,7 @@ def claimed(
     if not adopted and not released:
         return [*kept]
     results = yield [*adopted, *released]
-    for result in results:
-        if not isinstance(result, ApiError) or result.reason != "NotFound":
-            stored(result)
+    done([result for result in results if not is_gone(result)])
     return [*kept, *(result for result in results[: len(adopted)] if isinstance(result, dict))]
 
 
