@@ -26,7 +26,7 @@ from noxu.workloads.daemon_sets.history import TemplateHistory, construct, surpl
 from noxu.workloads.engine import WorkloadController
 from noxu.workloads.informer import Informer
 from noxu.workloads.objects import DAEMON_SETS, NODES, PODS, REVISIONS, Objects, controller_of, name_of
-from noxu.workloads.ownership import claimed, selects
+from noxu.workloads.ownership import candidates, claimed, selects
 from noxu.workloads.pod_control import create_pods, delete_pods
 from noxu.workloads.pods import available_after, is_ready, is_terminating, looked_at
 from noxu.workloads.writes import (
@@ -109,11 +109,7 @@ def reconcile(objects: Objects, key: NamespacedName, now: datetime, backoff: Fai
         message = "This daemon set is selecting all pods. A non-empty selector is required."
         yield [NewEvent(daemon_set, WARNING, "SelectingAll", message)]
         return None
-    candidates = [
-        *objects.controlled_by(PODS, daemon_set["metadata"]["uid"]),
-        *objects.orphans(PODS, key.namespace),
-    ]
-    yield from claimed(PODS, candidates, daemon_set, lambda pod: selects(selector, pod))
+    yield from claimed(PODS, candidates(objects, PODS, daemon_set), daemon_set, lambda pod: selects(selector, pod))
     history = yield from construct(objects, daemon_set)
 
     fits = {node["metadata"]["name"]: fit(daemon_set, node) for node in objects.all(NODES)}
