@@ -26,6 +26,7 @@ from noxu.workloads.pods import (
     is_ready,
     is_terminating,
     looked_at,
+    next_available,
     phase,
     pod_from_template,
     without_condition,
@@ -98,7 +99,7 @@ class ReplicaSets(WorkloadController):
             stored(result)
         if failure is not None:
             raise failure  # it is tried again, with growing delays
-        return _next_available(replica_set, active, now)
+        return next_available(active, replica_set["spec"].get("minReadySeconds", 0), now)
 
 
 class ReplicationControllers(ReplicaSets):
@@ -198,10 +199,3 @@ def _conditions(
         "message": str(failure) if creates else f"unable to delete pods: {failure}",
     }
     return [*(conditions or ()), found]
-
-
-def _next_available(replica_set: Object, active: Sequence[Object], now: datetime) -> float | None:
-    """The seconds until another pod is available."""
-    min_ready = replica_set["spec"].get("minReadySeconds", 0)
-    waiting = (available_after(pod, min_ready, now) for pod in active)
-    return min((after for after in waiting if after is not None and after > 0), default=None)

@@ -34,8 +34,12 @@ class DaemonRollout(NamedTuple):
     now: datetime
     fits: Mapping[str, Fit]
 
+    @property
+    def min_ready_seconds(self) -> int:
+        return int(self.daemon_set["spec"].get("minReadySeconds", 0))
+
     def is_available(self, pod: Object) -> bool:
-        return is_available(pod, int(self.daemon_set["spec"].get("minReadySeconds", 0)), self.now)
+        return is_available(pod, self.min_ready_seconds, self.now)
 
     def is_updated(self, pod: Object) -> bool:
         return is_updated(self.daemon_set, pod, self.digest)

@@ -28,7 +28,7 @@ from noxu.workloads.informer import Informer
 from noxu.workloads.objects import DAEMON_SETS, NODES, PODS, REVISIONS, Objects, controller_of, name_of
 from noxu.workloads.ownership import candidates, claimed, selects
 from noxu.workloads.pod_control import create_pods, delete_pods
-from noxu.workloads.pods import available_after, is_ready, is_terminating, looked_at
+from noxu.workloads.pods import is_ready, is_terminating, looked_at, next_available
 from noxu.workloads.writes import (
     WARNING,
     Kind,
@@ -129,7 +129,8 @@ def reconcile(objects: Objects, key: NamespacedName, now: datetime, backoff: Fai
         stored(*(yield [Replace(DAEMON_SETS, with_status(newest, status), "status")]))
     if failure is not None:
         raise failure  # it is tried again, with growing delays
-    return min((after for after in (managed.again, _next_available(rollout, found)) if after is not None), default=None)
+    available = next_available((pod for pods in found.values() for pod in pods), rollout.min_ready_seconds, now)
+    return min((after for after in (managed.again, available) if after is not None), default=None)
 
 
 def _managed(rollout: DaemonRollout, pods: Mapping[str, Sequence[Object]], backoff: FailureBackoff) -> DaemonChanges:
@@ -182,10 +183,3 @@ def status_of(rollout: DaemonRollout, pods: Mapping[str, Sequence[Object]], hist
         **({} if history.collisions is None else {"collisionCount": history.collisions}),
         **({"conditions": conditions} if conditions else {}),
     }
-
-
-def _next_available(rollout: DaemonRollout, pods: Mapping[str, Sequence[Object]]) -> float | None:
-    """The seconds until the next pod is available."""
-    seconds = int(rollout.daemon_set["spec"].get("minReadySeconds", 0))
-    waiting = [available_after(pod, seconds, rollout.now) for found in pods.values() for pod in found]
-    return min((after for after in waiting if after is not None and after > 0), default=None)
