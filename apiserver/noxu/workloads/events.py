@@ -12,6 +12,7 @@ from collections import OrderedDict
 from datetime import datetime
 from typing import Final, Literal, NamedTuple, TypeVar
 
+from noxu.go.time import format_time
 from noxu.values import Object
 from noxu.workloads.writes import NewEvent
 
@@ -61,7 +62,7 @@ class Recorder:
         is_combined = self._is_combined(group, event.message, seconds)
         message = (f"{_COMBINED}{event.message}" if is_combined else event.message)[:MAX_MESSAGE]
         key = (*group, _COMBINED if is_combined else message)
-        time = now.isoformat(timespec="seconds").removesuffix("+00:00") + "Z"
+        time = format_time(now)
         earlier = self._written.get(key)
         if earlier is None:
             value = self._new(event, message, reference, time, self._nanosecond(now))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from noxu.values import Object
 from noxu.workloads.daemon_sets.backoff import FailureBackoff
 from noxu.workloads.daemon_sets.daemon_pods import Fit, is_updated
-from noxu.workloads.pods import is_available, is_ready, is_terminating, phase
+from noxu.workloads.pods import FINISHED, is_available, is_ready, is_terminating, phase
 from noxu.workloads.revisions import REVISION
 from noxu.workloads.writes import NORMAL, WARNING, NewEvent
 
@@ -58,7 +58,7 @@ def on_node(rollout: DaemonRollout, name: str, pods: Sequence[Object] | None, ba
         return DaemonChanges(delete=living)
     running, ended = [], DaemonChanges()
     for pod in living:
-        if phase(pod) in ("Failed", "Succeeded"):
+        if phase(pod) in FINISHED:
             ended = _ended(rollout, name, pod, ended, backoff)
         else:
             running.append(pod)
