@@ -32,12 +32,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
+from noxu.api.names import is_like
 from noxu.api.selectors import parse_labels
 from noxu.go import yaml
 from noxu.go.time import SECOND, parse_duration
 from noxu.values import Json, Object
 from noxu.workloads.kubelet.commands import CommandResult, CommandRule
-from noxu.workloads.kubelet.simulation import is_like
 from noxu.workloads.pods import condition, phase
 from noxu.workloads.stages.conditions import Computed, expression
 from noxu.workloads.stages.fields import DocumentFaults, DocumentFields
