@@ -172,9 +172,7 @@ def _steps(fields: DocumentFields) -> Iterator[StageStep]:
 
 def _done(do: DocumentFields) -> Iterator[StageStep]:
     if (event := do.inner("event")) is not None:
-        type_ = event.text("type", "Normal")
-        if type_ not in _EVENTS:
-            event.faults.add(event.place("type"), f"{type_!r} is none of {', '.join(_EVENTS)}")
+        type_ = event.chosen("type", _EVENTS, "Normal")
         yield StageEvent("Warning" if type_ == "Warning" else "Normal", event.required("reason"), event.text("message"))
         event.end()
     if (finalizers := do.inner("finalizers")) is not None:
