@@ -174,7 +174,7 @@ def scaled_value(quantity: Quantity, places: int) -> int:
     exponent = quantity.exponent + places
     if exponent > _INT64_DIGITS:  # never written out: the power may have millions of digits
         return (MIN_INT64, 0, MAX_INT64)[sign(quantity) + 1]
-    value = quantity.digits * 10**exponent if exponent >= 0 else -(-quantity.digits // 10**-exponent)
+    value: int = quantity.digits * 10**exponent if exponent >= 0 else -(-quantity.digits // 10**-exponent)
     return min(max(value, MIN_INT64), MAX_INT64)
 
 
