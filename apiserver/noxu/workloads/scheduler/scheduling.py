@@ -40,6 +40,7 @@ from noxu.workloads.writes import (
     Steps,
     Write,
     done,
+    is_gone,
     with_status,
 )
 
@@ -189,7 +190,7 @@ class Scheduling:
             errors += yield from self._bind_volumes([it for it in placed if it.bindings is not None])
             errors += yield from self._bind([it for it in placed if it.bindings is None])
             errors += yield from self._explain(unplaced, now)
-        done([error for error in errors if not _is_gone(error)])
+        done([error for error in errors if not is_gone(error)])
         return None
 
     def _try(self, pod: Object, now: datetime) -> Placed | Unplaced:
@@ -280,10 +281,6 @@ class Scheduling:
 
 def _refused(results: Sequence[Result]) -> list[Result]:
     return [result for result in results if isinstance(result, ApiError)]
-
-
-def _is_gone(result: Result) -> bool:
-    return isinstance(result, ApiError) and result.reason == "NotFound"
 
 
 def _assigned(it: Placed) -> str:
