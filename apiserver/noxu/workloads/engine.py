@@ -231,7 +231,7 @@ class WorkloadController(Reconciler[NamespacedName]):
         await self._send(BINDINGS, Action.ACT, NamespacedName(namespace, ""), body=Body({**binding, "target": target}))
 
     async def _record(self, event: NewEvent) -> None:
-        """Write an NewEvent, or count one that was written before. As upstream's recorder, it only logs what fails."""
+        """Write an Event, or count one that was written before. As upstream's recorder, it only logs what fails."""
         wanted = self._recorder.record(event, self.clock.now())
         if wanted is None:
             return
@@ -244,4 +244,4 @@ class WorkloadController(Reconciler[NamespacedName]):
                 await self._send(EVENTS, Action.REPLACE, NamespacedName(namespace, name), body=Body(value))
         except ApiError as error:
             self._recorder.forget(value)  # it has expired, or was deleted: the next one is created
-            log.debug("%s: the NewEvent %s is not written: %s", self.name, event.reason, error)
+            log.debug("%s: the Event %s is not written: %s", self.name, event.reason, error)

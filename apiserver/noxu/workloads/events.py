@@ -2,7 +2,7 @@
 
 The first NewEvent of its kind is created; the same one again counts up (`count`, `lastTimestamp`). More than MAX_SIMILAR that
 differ only in their message within SIMILAR_WITHIN become one, whose message begins with "(combined from similar events)".
-An object with very many Events gets a BURST, and then one every five minutes. Upstream names an NewEvent after its object
+An object with very many Events gets a BURST, and then one every five minutes. Upstream names an Event after its object
 and the nanosecond; so does this, and a second one in the same nanosecond, which a stopped clock makes, gets the next.
 """
 
@@ -71,7 +71,7 @@ class Recorder:
         return "create" if earlier is None else "replace", value
 
     def forget(self, value: Object) -> None:
-        """An NewEvent is not there: the next one like it is new."""
+        """An Event is not there: the next one like it is new."""
         name = value["metadata"]["name"]
         for key in [key for key, written in self._written.items() if written["metadata"]["name"] == name]:
             del self._written[key]

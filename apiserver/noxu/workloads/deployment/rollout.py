@@ -29,7 +29,19 @@ from noxu.workloads.deployment.status import (
 )
 from noxu.workloads.objects import DEPLOYMENTS, PODS, REPLICA_SETS, Objects, name_of
 from noxu.workloads.pods import FINISHED, condition, phase
-from noxu.workloads.writes import NORMAL, WARNING, Create, Delete, NewEvent, Replace, Result, Write, stored, with_status
+from noxu.workloads.writes import (
+    NORMAL,
+    WARNING,
+    Create,
+    Delete,
+    NewEvent,
+    Replace,
+    Result,
+    Write,
+    is_namespace_ending,
+    stored,
+    with_status,
+)
 
 Doing = Generator[Sequence[Write], Sequence[Result], bool]
 """Steps that say whether anything was done."""
@@ -191,7 +203,7 @@ class Rollout:
             collided = {**status, "collisionCount": status.get("collisionCount", 0) + 1}
             self.deployment = with_status(self.deployment, collided)
             return True
-        if any(cause.get("reason") == "NamespaceTerminating" for cause in error.causes):
+        if is_namespace_ending(error):
             return True  # whatever is created fails
         message = f'Failed to create new replica set "{name}": {error}'
         self._note_progress("False", "ReplicaSetCreateError", message)

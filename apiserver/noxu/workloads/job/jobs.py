@@ -66,6 +66,7 @@ from noxu.workloads.writes import (
     Steps,
     Write,
     done,
+    is_gone,
     stored,
     with_status,
 )
@@ -170,11 +171,7 @@ def _release(pods: Iterable[Object]) -> Generator[Sequence[Write], Sequence[Resu
 
 
 def _raise_first(results: Sequence[Result]) -> None:
-    done([result for result in results if not _is_gone(result)])
-
-
-def _is_gone(result: Result) -> bool:
-    return isinstance(result, ApiError) and result.reason == "NotFound"
+    done([result for result in results if not is_gone(result)])
 
 
 def _claim(objects: Objects, job: Object) -> Generator[Sequence[Write], Sequence[Result], None]:
@@ -277,11 +274,11 @@ def _release_counted(
     if not fresh:
         return left, ()
     results = yield [Replace(PODS, untracked(pod)) for pod in fresh]
-    errors = [result for result in results if isinstance(result, ApiError) and not _is_gone(result)]
+    errors = [result for result in results if isinstance(result, ApiError) and not is_gone(result)]
     failed = {
         pod["metadata"]["uid"]
         for pod, result in zip(released, results, strict=True)
-        if isinstance(result, ApiError) and not _is_gone(result)
+        if isinstance(result, ApiError) and not is_gone(result)
     }
     return left - {pod["metadata"]["uid"] for pod in released} | failed, errors
 
@@ -344,7 +341,7 @@ def _delete(
     errors: Sequence[ApiError] = ()
     if is_released and any(map(is_tracked, pods)):
         results = yield [Replace(PODS, untracked(pod)) for pod in pods]
-        errors = [result for result in results if isinstance(result, ApiError) and not _is_gone(result)]
+        errors = [result for result in results if isinstance(result, ApiError) and not is_gone(result)]
         pods = [pod for pod, result in zip(pods, results, strict=True) if not isinstance(result, ApiError)]
     error = yield from delete_pods(job, pods)
     return errors[0] if errors else error

@@ -28,7 +28,19 @@ from noxu.workloads.stateful_sets.identity import (
     with_storage,
 )
 from noxu.workloads.stateful_sets.replicas import StatefulRollout
-from noxu.workloads.writes import NORMAL, WARNING, Create, Delete, NewEvent, Replace, Result, Write, done, stored
+from noxu.workloads.writes import (
+    NORMAL,
+    WARNING,
+    Create,
+    Delete,
+    NewEvent,
+    Replace,
+    Result,
+    Write,
+    done,
+    is_namespace_ending,
+    stored,
+)
 
 Writing = Generator[Sequence[Write], Sequence[Result], None]
 """Steps that raise the first ApiError, after an Event about each."""
@@ -146,10 +158,8 @@ def repair(objects: Objects, rollout: StatefulRollout, pods: Sequence[Object]) -
 
 
 def _is_silent(error: ApiError) -> bool:
-    """Whether an NewEvent would say nothing: the object is there, or its namespace ends."""
-    return error.reason == "AlreadyExists" or any(
-        cause.get("reason") == "NamespaceTerminating" for cause in error.causes
-    )
+    """Whether an Event would say nothing: the object is there, or its namespace ends."""
+    return error.reason == "AlreadyExists" or is_namespace_ending(error)
 
 
 def _text(result: Result) -> str:
