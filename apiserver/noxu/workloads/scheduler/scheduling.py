@@ -21,7 +21,7 @@ from noxu.values import Object
 from noxu.workloads.engine import WorkloadController
 from noxu.workloads.informer import Informer
 from noxu.workloads.objects import BUDGETS, CLAIMS, NAMESPACES, NODES, PODS, STORAGE_CLASSES, VOLUMES, Objects, name_of
-from noxu.workloads.pods import condition, is_terminating, phase, with_condition
+from noxu.workloads.pods import FINISHED, condition, is_terminating, phase, with_condition
 from noxu.workloads.scheduler.cluster import Cluster, NodeFacts, PodFacts, counts
 from noxu.workloads.scheduler.placement import Placement
 from noxu.workloads.scheduler.preemption import BY_SCHEDULER, PreemptionOutcome, preempt
@@ -293,7 +293,7 @@ _PODS: Final = Happening.POD_GONE | Happening.POD_CAME
 def is_waiting(pod: Object) -> bool:
     """Whether the scheduler has to find a node for a pod."""
     spec = pod["spec"]
-    if spec.get("nodeName") or is_terminating(pod) or phase(pod) in ("Succeeded", "Failed"):
+    if spec.get("nodeName") or is_terminating(pod) or phase(pod) in FINISHED:
         return False
     return (spec.get("schedulerName") or DEFAULT_SCHEDULER) == DEFAULT_SCHEDULER
 
