@@ -104,7 +104,15 @@ def looked_at(pod: Object) -> tuple[object, ...]:
     )
 
 
-MAX_PREFIX: Final = 63 - 5
+def number_of(value: int | str, total: int, *, rounds_up: bool) -> int:
+    """A number of pods, or a percentage of a total (intstr.GetScaledValueFromIntOrPercent). Raises ValueError."""
+    if isinstance(value, int):
+        return value
+    percentage = value.removesuffix("%")
+    if percentage == value or not percentage.isdecimal():
+        raise ValueError(f'invalid value for IntOrString: invalid type: string is not a percentage: "{value}"')
+    hundredths = int(percentage) * total
+    return -(-hundredths // 100) if rounds_up else hundredths // 100
 
 
 def pod_from_template(template: Object, owner: Object, *, name: str = "") -> Object:

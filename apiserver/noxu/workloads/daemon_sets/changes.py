@@ -12,7 +12,7 @@ from typing import NamedTuple
 from noxu.values import Object
 from noxu.workloads.daemon_sets.backoff import FailureBackoff
 from noxu.workloads.daemon_sets.daemon_pods import Fit, is_updated
-from noxu.workloads.pods import is_available, is_ready, is_terminating, phase
+from noxu.workloads.pods import is_available, is_ready, is_terminating, number_of, phase
 from noxu.workloads.revisions import REVISION
 from noxu.workloads.writes import NORMAL, WARNING, NewEvent
 
@@ -103,7 +103,7 @@ def limit(daemon_set: Object, name: str, desired: int) -> int:
     if strategy.get("type") != "RollingUpdate":
         return 0
     value = (strategy.get("rollingUpdate") or {}).get(name, 0)
-    return -(-int(value[:-1]) * desired // 100) if isinstance(value, str) else int(value)
+    return number_of(value, desired, rounds_up=True)
 
 
 def rolling_update(rollout: DaemonRollout, pods: Mapping[str, Sequence[Object]]) -> DaemonChanges:
