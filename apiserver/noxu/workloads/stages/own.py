@@ -35,8 +35,8 @@ from typing import Final
 from noxu.api.names import is_like
 from noxu.api.selectors import parse_labels
 from noxu.go import yaml
-from noxu.go.time import SECOND, parse_duration
 from noxu.values import Json, Object
+from noxu.workloads.kubelet.behaviours import seconds_of
 from noxu.workloads.kubelet.commands import CommandResult, CommandRule
 from noxu.workloads.pods import condition, phase
 from noxu.workloads.stages.conditions import Computed, expression
@@ -94,19 +94,12 @@ def _stage(fields: DocumentFields, *, replaces: bool) -> Stage:
 
 def _delay(text: str) -> Delay:
     least, dots, most = text.partition("..")
-    seconds = _seconds(least)
+    seconds = seconds_of(least)
     if not dots:
         return Delay(Changing(seconds))
-    if _seconds(most) < seconds:
+    if seconds_of(most) < seconds:
         raise ValueError(f"{text} ends before it begins")
-    return Delay(Changing(seconds), Changing(_seconds(most)))
-
-
-def _seconds(text: str) -> float:
-    seconds = parse_duration(text) / SECOND
-    if seconds < 0:
-        raise ValueError(f"{text} is negative")
-    return seconds
+    return Delay(Changing(seconds), Changing(seconds_of(most)))
 
 
 # -- when -------------------------------------------------------------------------------------------------------------
