@@ -1,4 +1,4 @@
-"""How controllers create and delete pods of generated names, and tell about it (RealPodControl of pkg/controller/controller_utils.go)."""
+"""How controllers create and delete pods of generated names, with Events about them (RealPodControl of pkg/controller/controller_utils.go)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def create_pods(owner: Object, pods: Sequence[Object]) -> Managing:
         size *= 2
     if events:
         yield events
-    return None if failure is None or is_namespace_ending(failure) else failure
+    return None if is_namespace_ending(failure) else failure
 
 
 def delete_pods(owner: Object, pods: Sequence[Object]) -> Managing:

@@ -9,7 +9,7 @@ that refused the write. It returns the seconds of object time after which it wan
         ...
         results = yield [Create(PODS, pod), Create(PODS, pod)]      # carried out at the same time
         status = ...                                                # what `results` and `objects` are now
-        stored(*(yield [UpdateStatus(REPLICA_SETS, replica_set, {**replica_set, "status": status})]))
+        stored(*(yield [Replace(REPLICA_SETS, with_status(replica_set, status), "status")]))
         return None
 
 `objects` are live: after a step they contain what was written. So there are no expectations as in upstream's controllers, which

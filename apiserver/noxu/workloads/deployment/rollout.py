@@ -38,6 +38,8 @@ from noxu.workloads.writes import (
     Replace,
     Result,
     Write,
+    done,
+    is_gone,
     is_namespace_ending,
     stored,
     with_status,
@@ -146,8 +148,7 @@ class Rollout:
             writes.append(Replace(DEPLOYMENTS, value, "status"))
         self.events = []
         if writes:
-            for result in (yield writes):
-                stored(result)
+            done((yield writes))
         return seconds_left(value, status, now) if progresses else None
 
     # -- ReplicaSets
@@ -223,9 +224,8 @@ class Rollout:
         gone = revisions.superfluous(self.deployment, self.old)
         if not gone:
             return False
-        for result in (yield [Delete(REPLICA_SETS, found) for found in gone]):
-            if not isinstance(result, ApiError) or result.reason != "NotFound":
-                stored(result)
+        results = yield [Delete(REPLICA_SETS, found) for found in gone]
+        done([result for result in results if not is_gone(result)])
         return True
 
     # -- notes

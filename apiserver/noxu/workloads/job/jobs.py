@@ -52,7 +52,7 @@ from noxu.workloads.job.observed import (
     with_running,
 )
 from noxu.workloads.objects import JOBS, PODS, Objects, controller_of, name_of
-from noxu.workloads.ownership import claim, selects
+from noxu.workloads.ownership import candidates, claim, selects
 from noxu.workloads.pod_control import create_pods, delete_pods
 from noxu.workloads.pods import condition, is_terminating
 from noxu.workloads.writes import (
@@ -176,9 +176,8 @@ def _raise_first(results: Sequence[Result]) -> None:
 
 def _claim(objects: Objects, job: Object) -> Generator[Sequence[Write], Sequence[Result], None]:
     """What the Job controls afterwards is what the index has under its uid."""
-    metadata, selector = job["metadata"], job["spec"].get("selector")
-    candidates = (*objects.controlled_by(PODS, metadata["uid"]), *objects.orphans(PODS, metadata["namespace"]))
-    claimed = claim(PODS, candidates, job, lambda pod: selects(selector, pod))
+    selector = job["spec"].get("selector")
+    claimed = claim(PODS, candidates(objects, PODS, job), job, lambda pod: selects(selector, pod))
     adopted = [write if is_tracked(write.value) else Replace(PODS, tracked(write.value)) for write in claimed.adopted]
     if adopted or claimed.released:
         _raise_first((yield [*adopted, *claimed.released]))

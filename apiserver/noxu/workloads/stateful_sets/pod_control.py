@@ -1,4 +1,4 @@
-"""How a StatefulSet's pods and their claims are written, and the Events that tell about it (stateful_pod_control.go).
+"""How a StatefulSet's pods and their claims are written, with Events about them (stateful_pod_control.go).
 
     Normal   SuccessfulCreate  create Claim data-web-0 Pod web-0 in StatefulSet web success
     Normal   SuccessfulCreate  create Pod web-0 in StatefulSet web successful
@@ -38,6 +38,7 @@ from noxu.workloads.writes import (
     Result,
     Write,
     done,
+    is_gone,
     is_namespace_ending,
     stored,
 )
@@ -108,7 +109,7 @@ def _create_claims(
                 failure = failure or result
                 faults.setdefault(ordinal, []).append(f"failed to create PVC {name}: {result}")
             if not isinstance(result, ApiError) or not _is_silent(result):
-                events.append(_told_of_claim(stateful_set, name, pod_name(stateful_set, ordinal), _text(result)))
+                events.append(_event_about_claim(stateful_set, name, pod_name(stateful_set, ordinal), _text(result)))
         if events:
             yield events
     return {ordinal: aggregate(texts) for ordinal, texts in faults.items()}, failure
@@ -124,7 +125,7 @@ def delete_pods(rollout: StatefulRollout, pods: Sequence[Object]) -> Writing:
         _event_about(rollout.stateful_set, "delete", pod["metadata"]["name"], _text(result))
         for pod, result in attempted
     ]
-    done([result for result in results if not isinstance(result, ApiError) or result.reason != "NotFound"])
+    done([result for result in results if not is_gone(result)])
 
 
 def keep_claims(objects: Objects, rollout: StatefulRollout, pods: Sequence[Object]) -> Writing:
@@ -174,7 +175,7 @@ def _event_about(stateful_set: Object, verb: str, pod: str, fault: str) -> NewEv
     return NewEvent(stateful_set, NORMAL, f"Successful{verb.title()}", f"{what} successful")
 
 
-def _told_of_claim(stateful_set: Object, claim: str, pod: str, fault: str) -> NewEvent:
+def _event_about_claim(stateful_set: Object, claim: str, pod: str, fault: str) -> NewEvent:
     """recordClaimEvent."""
     name = stateful_set["metadata"]["name"]
     if fault:

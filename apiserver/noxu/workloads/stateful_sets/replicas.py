@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from noxu.values import Object
 from noxu.workloads.objects import PODS, Objects
-from noxu.workloads.pods import FINISHED, available_after, is_available, is_ready, is_terminating, number_of, phase
+from noxu.workloads.pods import FINISHED, is_available, is_ready, is_terminating, number_of, phase
 from noxu.workloads.stateful_sets.identity import is_member, ordinal_of, ordinals, revision_of
 
 
@@ -111,12 +111,6 @@ def status_of(rollout: StatefulRollout, pods: Iterable[Object]) -> Object:
         **{name: count for name, count in counts.items() if count},
         **({"conditions": conditions} if conditions else {}),
     }
-
-
-def next_available(rollout: StatefulRollout, pods: Iterable[Object]) -> float | None:
-    """The seconds until the next of some pods is available; None: until then a pod has to change."""
-    waiting = [available_after(pod, rollout.min_ready_seconds, rollout.now) for pod in pods]
-    return min((after for after in waiting if after is not None and after > 0), default=None)
 
 
 # -- updates ----------------------------------------------------------------------------------------------------------
