@@ -71,7 +71,7 @@ PARAMETERS: Final = {
     "export": ("get", "Refused: deprecated since v1.14, and no longer supported."),
     "uid": ("delete, deletecollection", "A precondition: the object has this uid. `resourceVersion` is another one."),
     "container": ("`pods/log`", "The container."),
-    "sinceSeconds": ("`pods/log`", "Checked; there are no lines."),
+    "sinceSeconds": ("`pods/log`", "Checked; lines have no times."),
     "sinceTime": ("`pods/log`", "Checked; lines have no times."),
     "tailLines": ("`pods/log`", "The last lines of a simulated pod."),
     "limitBytes": ("`pods/log`", "The first bytes of a simulated pod's."),

@@ -171,8 +171,6 @@ class Seams(NamedTuple):
 
 SYSTEM: Final = Seams()
 WORKLOADS: Final = "noxu.workloads.constructors"
-COMMANDS: Final = "noxu.workloads.kubelet.commands"
-STAGES: Final = "noxu.workloads.stages.reading"
 METRICS: Final = "noxu.workloads.metrics_api"
 WITHOUT_CONTROLLERS: Final = Config(controllers=(), admission_plugins=DEFAULT_PLUGINS)
 """Of a control plane that only writes and reads: no controller of kube-controller-manager runs."""
@@ -191,7 +189,7 @@ def assemble(config: Config, store: Store, seams: Seams = SYSTEM) -> ControlPlan
     parts = ControllerParts(
         reader, writer, persistence, served, seams.clock, seams.root_ca, _signing_ca(seams), access.tokens.issue_legacy
     )
-    managed = _managed(config, parts)
+    managed, commands = _managed(config, parts)
     bootstrap = BootstrapController(parts, seams.facts)
     return ControlPlane(
         store,
@@ -212,7 +210,7 @@ def assemble(config: Config, store: Store, seams: Seams = SYSTEM) -> ControlPlan
         [bootstrap, *_own_controllers(seams, parts, access.tokens), *managed],
         bootstrap,
         _election(config, seams, parts, managed),
-        commands=_commands(config),
+        commands=commands,
     )
 
 
@@ -362,21 +360,13 @@ def controllers_of(config: Config) -> Sequence[str]:
     return (manager.ALL,) if config.nodes is not None else manager.PROFILES[config.profile]
 
 
-def _managed(config: Config, parts: ControllerParts) -> list[Reconciler[Any]]:
-    """Those of kube-controller-manager, and what simulates nodes."""
+def _managed(config: Config, parts: ControllerParts) -> tuple[list[Reconciler[Any]], Commands | None]:
+    """Those of kube-controller-manager and what simulates nodes; what commands in pods answer. Raises StartError."""
     managed = constructors.make(controllers_of(config), parts)
-    if config.nodes is not None:
-        managed += import_module(WORKLOADS).make(config, controllers_of(config), parts)  # few servers have nodes
-    return managed
-
-
-def _commands(config: Config) -> Commands | None:
     if config.nodes is None:
-        return None
-    made: Commands = import_module(COMMANDS).of(config.exec)
-    for rule in import_module(STAGES).read_files(config.stages).commands if config.stages else ():
-        made.add(rule)
-    return made
+        return managed, None
+    simulated = import_module(WORKLOADS).make(config, controllers_of(config), parts)  # few servers have nodes
+    return [*managed, *simulated.controllers], simulated.commands
 
 
 def _awaited_controllers(

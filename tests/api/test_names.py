@@ -190,3 +190,23 @@ def test_a_long_invalid_name_is_checked_in_linear_time() -> None:
         "name part must be no more than 63 bytes",
         f"name part {KEY}",
     ]
+
+
+@rows(
+    "pattern, expected",
+    [
+        ("web-0", True),
+        ("web-*", True),
+        ("*", True),
+        ("*-0", True),
+        ("w*b*0", True),
+        ("web", False),
+        ("web.0", False),
+        ("shop/web-*", True),
+        ("*/web-0", True),
+        ("bank/web-0", False),
+        ("", False),
+    ],
+)
+def test_a_pattern_is_of_a_name_or_of_a_namespace_and_a_name(pattern: str, expected: bool) -> None:
+    assert names.is_named_like(pattern, "shop", "web-0") is expected

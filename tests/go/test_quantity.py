@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noxu.go import quantity
-from noxu.go.quantity import Format, Quantity, add, approximate_float, as_int64, compare, parse, subtract
+from noxu.go.quantity import Format, Quantity, add, approximate_float, as_int64, compare, parse, scaled_value, subtract
 from tests.rows import rows
 from tests.timing import cpu_seconds
 
@@ -151,6 +151,18 @@ def test_an_integer_is_what_upstream_can_convert(text: str, integer: int | None)
 )  # fmt: skip
 def test_a_float_is_approximate(text: str, number: float) -> None:
     assert approximate_float(parse(text)) == number
+
+
+@rows(
+    "text, places, number",
+    [
+        ("1.5", 0, 2), ("-1.5", 0, -1), ("1.5", 3, 1500), ("1n", 3, 1), ("0", 3, 0), ("2Ki", 3, 2_048_000),
+        ("9e18", 0, 9 * 10**18), ("9e18", 3, MAX), ("1e999999999", 0, MAX), ("-1e999999999", 0, -MAX - 1),
+        ("0e999999999", 0, 0),
+    ],
+)  # fmt: skip
+def test_a_scaled_value_is_rounded_up_to_an_int64(text: str, places: int, number: int) -> None:
+    assert scaled_value(parse(text), places) == number
 
 
 SUMS = [

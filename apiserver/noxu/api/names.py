@@ -7,6 +7,8 @@ Host names in URLs and Host headers: `is_loopback` accepts those that certainly 
 to loopback only, and a web page may imitate a request from this machine (DNS rebinding). So the answer depends on the
 text alone, never on a name server, and malformed text is not loopback.
 
+Patterns of names, such as `web-*` and `shop/db-*`: `is_like`, and `is_named_like` for objects.
+
 Labels are kept as one text, which has a quarter of the memory of a dict, and in which selectors search as fast:
 
     {"app": "db", "tier": ""}    "\\0app=db\\0tier=\\0"
@@ -24,6 +26,7 @@ text; and long ones, in which a search takes longer than in a dict.
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Final, TypeAlias
@@ -285,6 +288,21 @@ def check_path_name(name: str) -> None:
     complaints = path_segment_name(name)
     if complaints:
         raise errors.bad_request(f"Name parameter invalid: {quote(name)}: {';'.join(complaints)}")
+
+
+def is_named_like(pattern: str, namespace: str, name: str) -> bool:
+    """Whether a pattern of a name, or of NAMESPACE/NAME, is that of an object."""
+    return is_like(pattern, f"{namespace}/{name}" if "/" in pattern else name)
+
+
+def is_like(pattern: str, text: str) -> bool:
+    """Whether a text is as a pattern has it, in which * stands for any text."""
+    return _compiled(pattern).fullmatch(text) is not None
+
+
+@lru_cache(maxsize=64)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(".*".join(map(re.escape, pattern.split("*"))), re.DOTALL)
 
 
 MAX_PACKED: Final = 500  # characters

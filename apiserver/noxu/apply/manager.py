@@ -98,8 +98,6 @@ def update(
     if tracker.custom and not _is_tracked(new, tracker):
         return _with_entries(bare, _entries(live))  # a patch has changed what the object is
     in_written_form = tracker.created if live is None and tracker.created is not None else tracker.written
-    if live is not None and tracker.subresource == "status":
-        in_written_form = None  # it was decoded so, and defaults are not a part of a status
     tracked = bare if in_written_form is None else in_written_form(bare)
     try:
         if live is None:

@@ -17,7 +17,7 @@ from typing import Final
 from noxu.api.errors import ApiError
 from noxu.api.field import child
 from noxu.api.json_patches import field_path, steps
-from noxu.cases.case_files import CAUSE, POLICY, Case
+from noxu.cases.case_files import CAUSE, DENIALS, POLICY, Case
 from noxu.cases.outcomes import CaseResult, Difference, diff
 from noxu.expressions import expression
 from noxu.values import Json, Object, copy, equal
@@ -31,7 +31,7 @@ OF_THE_SERVER: Final = ("creationTimestamp", "generation", "managedFields", "res
 def differences(case: Case, result: CaseResult) -> list[Difference]:
     """In the order of what the case expects."""
     expect = case.expect
-    denials = [name for name in ("denied", "message", "deniedBy") if expect.get(name)]
+    denials = [name for name in DENIALS if expect.get(name)]
     if result.error is None and denials:
         return [Difference(denials[0], "the write is accepted", diff({"denied": True}, {"allowed": True}))]
     if result.error is not None and not denials:

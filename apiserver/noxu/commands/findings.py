@@ -240,9 +240,9 @@ def decided(options: argparse.Namespace, document: Document) -> Checked | None:
     return Checked(document, title(document), "skipped") if names & options.skip else None
 
 
-def nothing(options: argparse.Namespace, why: str) -> Checked:
-    """The result if the documents have nothing to check."""
-    document = Document({}, ", ".join(map(str, options.files)), 0, error=f"{why}; --allow-empty allows that")
+def nothing(paths: Iterable[Path], why: str) -> Checked:
+    """The result if files have nothing to check."""
+    document = Document({}, ", ".join(map(str, paths)), 0, error=f"{why}; --allow-empty allows that")
     return Checked(document, "", "unreadable", unreadable(document))
 
 

@@ -125,7 +125,7 @@ class LintReport:
                 checked = certain or Checked(document, findings.title(document), "skipped")
             report.checked.append(checked)
         if not report.linted and not any(listed.findings for listed in report.checked) and not options.allow_empty:
-            report.checked.append(findings.nothing(options, "no CustomResourceDefinition found"))
+            report.checked.append(findings.nothing(options.files, "no CustomResourceDefinition found"))
         return report
 
     def with_result(self, result: findings.Result) -> list[Checked]:

@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
     cache.tidy()
     printed = by_document.of(documents)
     if not any(item.skeletons or item.checked.findings for item in printed) and not options.allow_empty:
-        printed.append(Printed(findings.nothing(options, "no schema found")))
+        printed.append(Printed(findings.nothing(options.files, "no schema found")))
     checked = [item.checked for item in printed]
     skeletons = [(item.checked, skeleton) for item in printed for skeleton in item.skeletons]
     if options.output in reports.FORMATS:

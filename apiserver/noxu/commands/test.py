@@ -35,7 +35,6 @@ from noxu.manifests.watch import SHARE, Signatures, WatchedPaths
 from noxu.observability.logs import shown_on
 from noxu.values import Json, Object
 
-NO_CASES: Final = "contains no file *_test.yaml; --allow-empty allows that"
 EVERY: Final = 0.1  # seconds between two looks at the files
 _RESULTS: Final[dict[Verdict, findings.Result]] = {"passed": "valid", "failed": "refused", "unusable": "unreadable"}
 _COLOURS: Final = {"passed": "green", "failed": "red", "unusable": "red"}
@@ -45,9 +44,8 @@ def run(options: argparse.Namespace) -> int:
     """Exit status 0: all cases pass; 1: one fails; 2: one cannot be run."""
     with garbage.seldom_collected(ends=options.own_process):
         if options.watch:
-            for status in watched(options, endless()):
+            for _ in watched(options, endless()):
                 sys.stdout.flush()
-                del status
         return _run_once(options, case_files.found(options.paths))
 
 
@@ -96,16 +94,13 @@ def _empty(paths: Iterable[Path]) -> Iterator[Checked]:
     """The paths without a file of cases."""
     for path in paths:
         if not case_files.found([path]):
-            document = Document({}, str(path), 0, error=NO_CASES)
-            yield Checked(document, "", "unreadable", findings.unreadable(document))
+            yield findings.nothing([path], "contains no file *_test.yaml")
 
 
 def _unnamed(options: argparse.Namespace, outcomes: Iterable[FileOutcome]) -> Iterator[Checked]:
     """That no case has the name that --run gives."""
     if options.names and not any(outcome.outcomes or outcome.problems for outcome in outcomes):
-        why = f"no case has a name with {' or '.join(options.names)}; --allow-empty allows that"
-        document = Document({}, ", ".join(map(str, options.paths)), 0, error=why)
-        yield Checked(document, "", "unreadable", findings.unreadable(document))
+        yield findings.nothing(options.paths, f"no case has a name with {' or '.join(options.names)}")
 
 
 # -- again, when files change -----------------------------------------------------------------------------------------

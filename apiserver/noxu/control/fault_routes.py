@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from noxu.api.errors import ApiError
+from noxu.api.names import is_named_like
 from noxu.config import StartError
 from noxu.containment import Contained
 from noxu.control.arguments import INTEGER, OBJECTS, Argument
@@ -27,7 +28,7 @@ from noxu.control.faults.rules import Rule
 from noxu.control.faults.store import FaultyWrites
 from noxu.control.programs import Programs
 from noxu.control.running import Control
-from noxu.control.workloads import NO_NODES, Workloads, is_like
+from noxu.control.workloads import NO_NODES, Workloads
 from noxu.features import meant
 from noxu.registry import kind_names
 from noxu.registry.authors import Author, writing_as
@@ -136,7 +137,7 @@ class Faults:
                 continue
             if not wanted["selector"].matches(metadata.get("labels") or {}):
                 continue
-            if wanted["pods"] and not is_like(wanted["pods"], f"{namespace}/{name}" if "/" in wanted["pods"] else name):
+            if wanted["pods"] and not is_named_like(wanted["pods"], namespace, name):
                 continue
             if chance(self.armed.seed, f"{rule.name}/{namespace}/{name}", 0) >= rule.limits.probability:
                 continue

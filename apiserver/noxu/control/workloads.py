@@ -14,7 +14,6 @@ The pods that exist have changed when a call returns, unless what was asked take
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, cast
@@ -134,11 +133,6 @@ class Workloads:
         )
         await kubelet.caught_up()
         return {"name": name, "lost": value is not None}
-
-
-def is_like(pattern: str, text: str) -> bool:
-    """Whether a text is as a pattern has it, in which * stands for any text."""
-    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), text, re.DOTALL) is not None
 
 
 def _is_lost(node: Object) -> bool:

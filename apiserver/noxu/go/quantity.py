@@ -169,6 +169,15 @@ def as_int64(quantity: Quantity) -> int | None:
     return value if MIN_INT64 <= value <= MAX_INT64 else None
 
 
+def scaled_value(quantity: Quantity, places: int) -> int:
+    """Quantity.ScaledValue: `quantity × 10^places`, rounded up. What no int64 holds is the largest, or the smallest, that one does."""
+    exponent = quantity.exponent + places
+    if exponent > _INT64_DIGITS:  # never written out: the power may have millions of digits
+        return (MIN_INT64, 0, MAX_INT64)[sign(quantity) + 1]
+    value: int = quantity.digits * 10**exponent if exponent >= 0 else -(-quantity.digits // 10**-exponent)
+    return min(max(value, MIN_INT64), MAX_INT64)
+
+
 def approximate_float(quantity: Quantity) -> float:
     """Quantity.AsApproximateFloat64: digits and power are rounded, and so is their product."""
     try:

@@ -67,7 +67,7 @@ class Alphabet:
         )
 
 
-_TOKEN: Final = expression(
+TOKEN: Final = expression(
     r"""
     \\Q (?P<quoted> .*? ) (?: \\E | \Z )
     | \(\? (?P<flags> [imsU]* ) (?: - (?P<without> [imsU]* ) )? (?P<scope> [:)] )
@@ -82,6 +82,7 @@ _TOKEN: Final = expression(
     """,
     re.DOTALL | re.VERBOSE,
 )
+"""A part of a pattern that `to_re2` returned."""
 _FOLDED_BEYOND_ASCII: Final = frozenset("kKsS")  # the Kelvin sign and the long s are K and S if case is ignored
 
 
@@ -125,7 +126,7 @@ def _parts(pattern: str, sets: dict[str, Ranges]) -> Iterator[tuple[str, bool]]:
             return scanned(regex)
         return f"[{char.lower()}{char.upper()}]", False
 
-    for token in _TOKEN.finditer(pattern):
+    for token in TOKEN.finditer(pattern):
         spend(1)
         kind, text = token.lastgroup, token[0]
         if kind == "scope":
@@ -148,10 +149,11 @@ def _parts(pattern: str, sets: dict[str, Ranges]) -> Iterator[tuple[str, bool]]:
         elif kind == "quoted":
             yield from map(character, token["quoted"])
         else:
-            yield character(_character_of(token))
+            yield character(character_of(token))
 
 
-def _character_of(token: re.Match[str]) -> str:
+def character_of(token: re.Match[str]) -> str:
+    """The character of a token that is one: `a`, `\\.`, `\\n`, `\\x41`."""
     if number := token["hex"] or token["byte"]:
         return chr(int(number, 16))
     if token["octal"]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from noxu.config import Config
 from noxu.controllers.controller import ControllerParts, Reconciler
@@ -19,6 +19,8 @@ from noxu.workloads.endpoints import EndpointsController
 from noxu.workloads.engine import WorkloadController
 from noxu.workloads.informer import Informer
 from noxu.workloads.job.jobs import JobController
+from noxu.workloads.kubelet.commands import Commands
+from noxu.workloads.kubelet.commands import of as commands_of
 from noxu.workloads.kubelet.heartbeats import NodeHeartbeats
 from noxu.workloads.kubelet.kubelet import Kubelet
 from noxu.workloads.mirrored_slices import EndpointSliceMirroringController
@@ -67,23 +69,26 @@ STAGES: Final = "noxu.workloads.stages.controller"
 MAKERS: Final[dict[str, type[WorkloadController]]] = {made.name: made for made in CONTROLLERS}
 
 
-def make(config: Config, items: Sequence[str], parts: ControllerParts) -> list[Reconciler[Any]]:
-    """The informer, what simulates the nodes, and the controllers that a list enables; none of them runs."""
+class SimulatedParts(NamedTuple):
+    """What a server with nodes has besides other servers. `commands`: what commands in pods answer."""
+
+    controllers: list[Reconciler[Any]]
+    commands: Commands
+
+
+def make(config: Config, items: Sequence[str], parts: ControllerParts) -> SimulatedParts:
+    """The informer, what simulates the nodes, and the controllers that a list enables; none of them runs. Raises StartError."""
     chosen = [MAKERS[item.name] for item in enabled(items, of_workloads=True) if item.name in MAKERS]
     made_of = [*SIMULATED, *chosen]
     informer = Informer(parts, list(dict.fromkeys(kind for made in made_of for kind in made.follows())))
     controllers = [made(parts, informer, config) for made in made_of]
-    return [informer, *controllers, *_of_stages(config, parts, controllers)]
-
-
-def _of_stages(
-    config: Config, parts: ControllerParts, controllers: Sequence[WorkloadController]
-) -> list[Reconciler[Any]]:
-    """What runs the stages of files. Raises StartError."""
-    if not config.stages:
-        return []
-    stages = import_module(READING).read_files(config.stages)  # few servers have them
-    kubelet = next(each for each in controllers if isinstance(each, Kubelet))
-    kubelet.obey(of_pods=stages.of_pods, only=stages.replace_pods)
-    made: Reconciler[Any] = import_module(STAGES).StageController(parts, kubelet, stages)
-    return [made]
+    made: list[Reconciler[Any]] = [informer, *controllers]
+    commands = commands_of(config.exec)
+    if config.stages:
+        stages = import_module(READING).read_files(config.stages)  # few servers have them
+        kubelet = next(each for each in controllers if isinstance(each, Kubelet))
+        kubelet.obey(of_pods=stages.of_pods, only=stages.replace_pods)
+        made.append(import_module(STAGES).StageController(parts, kubelet, stages))
+        for rule in stages.commands:
+            commands.add(rule)
+    return SimulatedParts(made, commands)

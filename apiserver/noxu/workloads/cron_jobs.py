@@ -36,6 +36,7 @@ from noxu.workloads.writes import (
     Result,
     Steps,
     Write,
+    is_namespace_ending,
     stored,
     with_status,
 )
@@ -118,7 +119,7 @@ def cron_job_steps(objects: Objects, key: NamespacedName, now: datetime, *, is_r
 
 
 def _times(cron_job: Object) -> DueTimes | NewEvent | None:
-    """None if it is suspended or ends; an NewEvent that says what is wrong with the schedule."""
+    """None if it is suspended or ends; an Event that says what is wrong with the schedule."""
     spec = cron_job["spec"]
     schedule, zone = spec["schedule"], spec.get("timeZone")
     if is_terminating(cron_job):
@@ -180,7 +181,7 @@ _ACTIVE: Final = "Not starting job because prior execution is running and concur
 
 
 def _why_not(cron_job: Object, status: Object, time: datetime, now: datetime) -> Sequence[NewEvent] | None:
-    """None: the Job of a time may be started. Else why not: an NewEvent, or none if it has been started already."""
+    """None: the Job of a time may be started. Else why not: an Event, or none if it has been started already."""
     spec, active = cron_job["spec"], status.get("active") or ()
     deadline = spec.get("startingDeadlineSeconds")
     if deadline is not None and time + timedelta(seconds=deadline) < now:
@@ -206,7 +207,7 @@ def _create(
         found = objects.get(JOBS, name_of(job))
         owner = None if found is None else controller_of(found)
         return (found if owner is not None and owner["uid"] == cron_job["metadata"]["uid"] else None), None
-    if not any(cause.get("reason") == "NamespaceTerminating" for cause in result.causes):
+    if not is_namespace_ending(result):
         yield [NewEvent(cron_job, WARNING, "FailedCreate", f"Error creating job: {result.message}")]
     return None, result
 

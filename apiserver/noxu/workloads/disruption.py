@@ -12,7 +12,6 @@ it fail: it allows nothing then. The scale of a custom resource is that of its s
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple, TypeAlias
@@ -37,7 +36,7 @@ from noxu.workloads.objects import (
     controller_of,
     name_of,
 )
-from noxu.workloads.pods import FINISHED, condition, is_ready, is_terminating, moment, phase, with_condition
+from noxu.workloads.pods import FINISHED, condition, is_ready, is_terminating, moment, number_of, phase, with_condition
 from noxu.workloads.writes import (
     NORMAL,
     WARNING,
@@ -253,24 +252,14 @@ def expected(objects: Objects, others: Scales, budget: Object, pods: Sequence[Ob
     spec = budget["spec"]
     if (unavailable := spec.get("maxUnavailable")) is not None:
         scale, unmanaged = _scale(objects, others, pods)
-        return Expected(scale, max(scale - _scaled(unavailable, scale), 0), unmanaged)
+        return Expected(scale, max(scale - number_of(unavailable, scale, rounds_up=True), 0), unmanaged)
     available = spec.get("minAvailable")
     if available is None:
         return Expected(0, 0)
     if isinstance(available, int):
         return Expected(len(pods), available)
     scale, unmanaged = _scale(objects, others, pods)
-    return Expected(scale, _scaled(available, scale), unmanaged)
-
-
-def _scaled(value: int | str, total: int) -> int:
-    """A number, or a share of a total, rounded up. Raises ValueError."""
-    if isinstance(value, int):
-        return value
-    share = value.removesuffix("%")
-    if share == value or not share.isdecimal():
-        raise ValueError(f'invalid value for IntOrString: invalid type: string is not a percentage: "{value}"')
-    return math.ceil(int(share) * total / 100)
+    return Expected(scale, number_of(available, scale, rounds_up=True), unmanaged)
 
 
 def _scale(objects: Objects, others: Scales, pods: Iterable[Object]) -> tuple[int, list[str]]:

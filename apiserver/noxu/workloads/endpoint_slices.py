@@ -24,6 +24,7 @@ from noxu.workloads.slices import (
     Endpoints,
     PortsKey,
     SliceChanges,
+    carried_out,
     identity,
     is_managed,
     new_slice,
@@ -32,7 +33,7 @@ from noxu.workloads.slices import (
     service_of,
     slices_of,
 )
-from noxu.workloads.writes import Create, Kind, NamespacedName, Steps, is_namespace_ending, stored
+from noxu.workloads.writes import Kind, NamespacedName, Steps
 
 MAX_ENDPOINTS: Final = 100
 MANAGER: Final = "endpointslice-controller.k8s.io"
@@ -78,13 +79,9 @@ class EndpointSliceController(WorkloadController):
             own = [old for old in existing if old["addressType"] == family]
             changes |= changes_of(service, _Situation(objects, pods, family), own)
         changes = _timed(changes, service, pods, existing)
-        if service["metadata"].get("deletionTimestamp"):
+        if is_terminating(service):
             changes = changes._replace(created=())  # the garbage collector deletes what is there
-        if writes := changes.writes():
-            for write, result in zip(writes, (yield writes), strict=True):
-                if not (isinstance(write, Create) and is_namespace_ending(result)):
-                    stored(result)
-        return None
+        return (yield from carried_out(changes.writes()))
 
 
 class _Situation:

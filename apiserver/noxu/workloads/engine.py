@@ -170,8 +170,7 @@ class WorkloadController(Reconciler[NamespacedName]):
                 options = DeleteOptions(
                     propagation=propagation, preconditions=Preconditions(uid=value["metadata"]["uid"]), grace=grace
                 )
-                namespace, name = name_of(value)
-                await self._send(kind, Action.DELETE, NamespacedName(namespace, name), delete_options=options)
+                await self._send(kind, Action.DELETE, name_of(value), delete_options=options)
                 return None
             case Bind(pod, node):
                 await self._bind(pod, node)
@@ -231,17 +230,17 @@ class WorkloadController(Reconciler[NamespacedName]):
         await self._send(BINDINGS, Action.ACT, NamespacedName(namespace, ""), body=Body({**binding, "target": target}))
 
     async def _record(self, event: NewEvent) -> None:
-        """Write an NewEvent, or count one that was written before. As upstream's recorder, it only logs what fails."""
+        """Write an Event, or count one that was written before. As upstream's recorder, it only logs what fails."""
         wanted = self._recorder.record(event, self.clock.now())
         if wanted is None:
             return
         action, value = wanted
-        namespace, name = name_of(value)
+        name = name_of(value)
         try:
             if action == "create":
-                await self._send(EVENTS, Action.CREATE, NamespacedName(namespace, ""), body=Body(value))
+                await self._send(EVENTS, Action.CREATE, name._replace(name=""), body=Body(value))
             else:
-                await self._send(EVENTS, Action.REPLACE, NamespacedName(namespace, name), body=Body(value))
+                await self._send(EVENTS, Action.REPLACE, name, body=Body(value))
         except ApiError as error:
             self._recorder.forget(value)  # it has expired, or was deleted: the next one is created
-            log.debug("%s: the NewEvent %s is not written: %s", self.name, event.reason, error)
+            log.debug("%s: the Event %s is not written: %s", self.name, event.reason, error)

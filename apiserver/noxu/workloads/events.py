@@ -1,8 +1,8 @@
 """Events that controllers record, as client-go's recorder makes them (tools/record, events_cache.go).
 
-The first NewEvent of its kind is created; the same one again counts up (`count`, `lastTimestamp`). More than MAX_SIMILAR that
+The first Event of its kind is created; the same one again counts up (`count`, `lastTimestamp`). More than MAX_SIMILAR that
 differ only in their message within SIMILAR_WITHIN become one, whose message begins with "(combined from similar events)".
-An object with very many Events gets a BURST, and then one every five minutes. Upstream names an NewEvent after its object
+An object with very many Events gets a BURST, and then one every five minutes. Upstream names an Event after its object
 and the nanosecond; so does this, and a second one in the same nanosecond, which a stopped clock makes, gets the next.
 """
 
@@ -12,6 +12,7 @@ from collections import OrderedDict
 from datetime import datetime
 from typing import Final, Literal, NamedTuple, TypeVar
 
+from noxu.go.time import format_time
 from noxu.values import Object
 from noxu.workloads.writes import NewEvent
 
@@ -61,7 +62,7 @@ class Recorder:
         is_combined = self._is_combined(group, event.message, seconds)
         message = (f"{_COMBINED}{event.message}" if is_combined else event.message)[:MAX_MESSAGE]
         key = (*group, _COMBINED if is_combined else message)
-        time = now.isoformat(timespec="seconds").removesuffix("+00:00") + "Z"
+        time = format_time(now)
         earlier = self._written.get(key)
         if earlier is None:
             value = self._new(event, message, reference, time, self._nanosecond(now))
@@ -71,7 +72,7 @@ class Recorder:
         return "create" if earlier is None else "replace", value
 
     def forget(self, value: Object) -> None:
-        """An NewEvent is not there: the next one like it is new."""
+        """An Event is not there: the next one like it is new."""
         name = value["metadata"]["name"]
         for key in [key for key, written in self._written.items() if written["metadata"]["name"] == name]:
             del self._written[key]

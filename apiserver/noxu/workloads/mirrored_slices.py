@@ -15,6 +15,7 @@ from typing import Final
 from noxu.values import Object
 from noxu.workloads.engine import WorkloadController
 from noxu.workloads.objects import ENDPOINT_SLICES, ENDPOINTS, SERVICES, Objects, name_of
+from noxu.workloads.pods import is_terminating
 from noxu.workloads.service_pods import ELECTION, LAST_CHANGE
 from noxu.workloads.slices import (
     MANAGED_BY,
@@ -23,6 +24,7 @@ from noxu.workloads.slices import (
     PortsKey,
     SliceChanges,
     are_equal,
+    carried_out,
     identity,
     is_managed,
     new_slice,
@@ -31,17 +33,7 @@ from noxu.workloads.slices import (
     service_of,
     slices_of,
 )
-from noxu.workloads.writes import (
-    WARNING,
-    Create,
-    Kind,
-    NamespacedName,
-    NewEvent,
-    Steps,
-    Write,
-    is_namespace_ending,
-    stored,
-)
+from noxu.workloads.writes import WARNING, Kind, NamespacedName, NewEvent, Steps, Write
 
 MAX_ADDRESSES: Final = 1000
 MANAGER: Final = "endpointslicemirroring-controller.k8s.io"
@@ -76,17 +68,14 @@ class EndpointSliceMirroringController(WorkloadController):
         if endpoints is None or service is None or not _is_mirrored(endpoints) or service["spec"].get("selector"):
             writes = SliceChanges(deleted=existing).writes()
         else:
-            changes = _changes(endpoints, existing)
-            if endpoints["metadata"].get("deletionTimestamp"):
+            desired = _Desired(endpoints)
+            changes = _changes(endpoints, desired, existing)
+            if is_terminating(endpoints):
                 changes = changes._replace(created=())
             writes = changes.writes()
             if writes:
-                writes += _events(endpoints)
-        if writes:
-            for write, result in zip(writes, (yield writes), strict=True):
-                if not (isinstance(write, Create) and is_namespace_ending(result)):
-                    stored(result)
-        return None
+                writes += _events(endpoints, desired)
+        return (yield from carried_out(writes))
 
 
 def _is_mirrored(endpoints: Object) -> bool:
@@ -142,8 +131,7 @@ class _Desired:
         self.skipped += len(every) - added
 
 
-def _events(endpoints: Object) -> list[Write]:
-    desired = _Desired(endpoints)
+def _events(endpoints: Object, desired: _Desired) -> list[Write]:
     events: list[Write] = []
     if desired.invalid:
         text = f"Skipped {desired.invalid} invalid IP addresses when mirroring to EndpointSlices"
@@ -159,20 +147,20 @@ def _events(endpoints: Object) -> list[Write]:
 # -- what changes -----------------------------------------------------------------------------------------------------
 
 
-def _changes(endpoints: Object, existing: Iterable[Object]) -> SliceChanges:
+def _changes(endpoints: Object, desired: _Desired, existing: Iterable[Object]) -> SliceChanges:
     by_key: dict[tuple[str, PortsKey], list[Object | None]] = {}
     for old in existing:
         by_key.setdefault((old["addressType"], ports_key(old.get("ports"))), []).append(old)
     changes = SliceChanges()
-    for key, (ports, desired) in _Desired(endpoints).slices.items():
-        new = _new(endpoints, key[0], ports, list(desired.values())[:MAX_ADDRESSES])
+    for key, (ports, wanted) in desired.slices.items():
+        new = _new(endpoints, key[0], ports, list(wanted.values())[:MAX_ADDRESSES])
         [first, *others] = by_key.pop(key, [None])
         changes |= SliceChanges(deleted=[old for old in others if old is not None])
         if first is None:
             changes |= SliceChanges(created=[new])
-        elif not _is_same(first, new, desired):
+        elif not _is_same(first, new, wanted):
             changes |= SliceChanges(updated=[replaced(first, new)])
-    changes |= SliceChanges(deleted=[old for values in by_key.values() for old in values if old is not None])
+    changes |= SliceChanges(deleted=[old for left in by_key.values() for old in left if old is not None])
     return changes.recycled(lambda _: True)
 
 

@@ -13,11 +13,10 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from noxu.api.errors import ApiError
 from noxu.api.selectors import LabelSelector, label_selector
 from noxu.values import Object
-from noxu.workloads.objects import controller_of
-from noxu.workloads.writes import Kind, Replace, Result, Write, stored
+from noxu.workloads.objects import Objects, controller_of
+from noxu.workloads.writes import Kind, Replace, Result, Write, done, is_gone
 
 
 def owner_reference(owner: Object) -> Object:
@@ -57,15 +56,19 @@ class ClaimedObjects(NamedTuple):
     released: Sequence[Replace]
 
 
-def claim(
-    kind: Kind, candidates: Iterable[Object], owner: Object, selected: Callable[[Object], bool]
-) -> ClaimedObjects:
-    """What of the candidates, objects of a kind in the owner's namespace, belongs to the owner."""
+def candidates(objects: Objects, kind: Kind, owner: Object) -> list[Object]:
+    """What may belong to an owner: the objects that it controls, and those of its namespace that have no controller."""
+    metadata = owner["metadata"]
+    return [*objects.controlled_by(kind, metadata["uid"]), *objects.orphans(kind, metadata["namespace"])]
+
+
+def claim(kind: Kind, found: Iterable[Object], owner: Object, selected: Callable[[Object], bool]) -> ClaimedObjects:
+    """What of the `candidates` that were found belongs to the owner."""
     uid, is_ending = owner["metadata"]["uid"], bool(owner["metadata"].get("deletionTimestamp"))
     kept: list[Object] = []
     adopted: list[Replace] = []
     released: list[Replace] = []
-    for value in candidates:
+    for value in found:
         controlling = controller_of(value)
         if controlling is not None:
             if controlling["uid"] != uid:
@@ -80,19 +83,17 @@ def claim(
 
 
 def claimed(
-    kind: Kind, candidates: Iterable[Object], owner: Object, selected: Callable[[Object], bool]
+    kind: Kind, found: Iterable[Object], owner: Object, selected: Callable[[Object], bool]
 ) -> Generator[Sequence[Write], Sequence[Result], list[Object]]:
     """Carry out a claim (`yield from`): what the owner controls then. What is gone meanwhile is neither adopted nor released.
 
     Raises ApiError.
     """
-    kept, adopted, released = claim(kind, candidates, owner, selected)
+    kept, adopted, released = claim(kind, found, owner, selected)
     if not adopted and not released:
         return [*kept]
     results = yield [*adopted, *released]
-    for result in results:
-        if not isinstance(result, ApiError) or result.reason != "NotFound":
-            stored(result)
+    done([result for result in results if not is_gone(result)])
     return [*kept, *(result for result in results[: len(adopted)] if isinstance(result, dict))]
 
 

@@ -1,4 +1,4 @@
-"""How controllers create and delete pods of generated names, and tell about it (RealPodControl of pkg/controller/controller_utils.go)."""
+"""How controllers create and delete pods of generated names, with Events about them (RealPodControl of pkg/controller/controller_utils.go)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Generator, Sequence
 from noxu.api.errors import ApiError
 from noxu.values import Object
 from noxu.workloads.objects import PODS
-from noxu.workloads.writes import NORMAL, WARNING, Create, Delete, NewEvent, Result, Write
+from noxu.workloads.writes import NORMAL, WARNING, Create, Delete, NewEvent, Result, Write, is_gone, is_namespace_ending
 
 Managing = Generator[Sequence[Write], Sequence[Result], ApiError | None]
 """Steps that give why they failed."""
@@ -29,12 +29,12 @@ def create_pods(owner: Object, pods: Sequence[Object]) -> Managing:
             if isinstance(result, dict):
                 message = f"Created pod: {result['metadata']['name']}"
                 events.append(NewEvent(owner, NORMAL, "SuccessfulCreate", message))
-            elif isinstance(result, ApiError) and not _namespace_ends(result):
+            elif isinstance(result, ApiError) and not is_namespace_ending(result):
                 events.append(NewEvent(owner, WARNING, "FailedCreate", f"Error creating: {result}"))
         size *= 2
     if events:
         yield events
-    return None if failure is None or _namespace_ends(failure) else failure
+    return None if is_namespace_ending(failure) else failure
 
 
 def delete_pods(owner: Object, pods: Sequence[Object]) -> Managing:
@@ -44,7 +44,7 @@ def delete_pods(owner: Object, pods: Sequence[Object]) -> Managing:
     results = yield [Delete(PODS, pod) for pod in pods]
     events, failure = [], None
     for pod, result in zip(pods, results, strict=True):
-        if isinstance(result, ApiError) and result.reason == "NotFound":
+        if is_gone(result):
             continue
         if isinstance(result, ApiError):
             failure = failure or result
@@ -54,8 +54,3 @@ def delete_pods(owner: Object, pods: Sequence[Object]) -> Managing:
     if events:
         yield events
     return failure
-
-
-def _namespace_ends(error: ApiError) -> bool:
-    """No pod can be created any more, which is no failure."""
-    return any(cause.get("reason") == "NamespaceTerminating" for cause in error.causes)

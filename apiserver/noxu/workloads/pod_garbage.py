@@ -15,7 +15,6 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
-from noxu.api.errors import ApiError
 from noxu.config import Config
 from noxu.controllers.controller import ControllerParts
 from noxu.values import Object
@@ -23,7 +22,7 @@ from noxu.workloads.engine import WorkloadController
 from noxu.workloads.informer import Informer
 from noxu.workloads.objects import NODES, PODS, Objects, name_of
 from noxu.workloads.pods import FINISHED, is_terminating, is_true, phase, with_condition
-from noxu.workloads.writes import Delete, Kind, NamespacedName, Replace, Steps, stored, with_status
+from noxu.workloads.writes import Delete, Kind, NamespacedName, Replace, Steps, is_gone, stored, with_status
 
 QUARANTINE: Final = 40.0  # seconds of object time
 MAX_ENDED: Final = 12_500  # upstream's --terminated-pod-gc-threshold
@@ -136,12 +135,12 @@ def _delete(pod: Object, why: Object | None, now: datetime) -> Steps:
         if why is not None:
             status["conditions"] = with_condition(status.get("conditions"), why, now)
         [result] = yield [Replace(PODS, with_status(pod, status), "status")]
-        if isinstance(result, ApiError) and result.reason == "NotFound":
+        if is_gone(result):
             return None
         pod = stored(result) or pod
     elif pod["metadata"].get("deletionGracePeriodSeconds") == 0:
         return None  # its finalizers keep it
     [result] = yield [Delete(PODS, pod, grace=0)]
-    if not (isinstance(result, ApiError) and result.reason == "NotFound"):
+    if not is_gone(result):
         stored(result)
     return None

@@ -71,6 +71,12 @@ def is_available(pod: Object, min_ready_seconds: int, now: datetime) -> bool:
     return left is not None and left <= 0
 
 
+def next_available(pods: Iterable[Object], min_ready_seconds: int, now: datetime) -> float | None:
+    """The seconds until the next of some pods is available; None: until then a pod has to change."""
+    waiting = (available_after(pod, min_ready_seconds, now) for pod in pods)
+    return min((after for after in waiting if after is not None and after > 0), default=None)
+
+
 def with_condition(conditions: Iterable[Object] | None, new: Object, now: datetime) -> list[Object]:
     """Conditions with one that is added or replaced. Its lastTransitionTime changes only with its status."""
     result, found = [], False
@@ -104,7 +110,15 @@ def looked_at(pod: Object) -> tuple[object, ...]:
     )
 
 
-MAX_PREFIX: Final = 63 - 5
+def number_of(value: int | str, total: int, *, rounds_up: bool) -> int:
+    """A number of pods, or a percentage of a total (intstr.GetScaledValueFromIntOrPercent). Raises ValueError."""
+    if isinstance(value, int):
+        return value
+    percentage = value.removesuffix("%")
+    if percentage == value or not percentage.isdecimal():
+        raise ValueError(f'invalid value for IntOrString: invalid type: string is not a percentage: "{value}"')
+    hundredths = int(percentage) * total
+    return -(-hundredths // 100) if rounds_up else hundredths // 100
 
 
 def pod_from_template(template: Object, owner: Object, *, name: str = "") -> Object:

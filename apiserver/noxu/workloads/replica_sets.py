@@ -16,7 +16,7 @@ from noxu.go.time import format_time
 from noxu.values import Object
 from noxu.workloads.engine import WorkloadController
 from noxu.workloads.objects import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, Objects, controller_of, name_of
-from noxu.workloads.ownership import claimed, selects
+from noxu.workloads.ownership import candidates, claimed, selects
 from noxu.workloads.pod_control import Managing, create_pods, delete_pods
 from noxu.workloads.pod_ranks import pods_to_delete
 from noxu.workloads.pods import (
@@ -26,6 +26,7 @@ from noxu.workloads.pods import (
     is_ready,
     is_terminating,
     looked_at,
+    next_available,
     phase,
     pod_from_template,
     without_condition,
@@ -82,8 +83,8 @@ class ReplicaSets(WorkloadController):
         if replica_set is None:
             return None
         selector = self.selector(replica_set)
-        candidates = filter(is_active, pods_that_may_belong(objects, replica_set))
-        pods = yield from claimed(PODS, candidates, replica_set, lambda pod: selects(selector, pod))
+        found = filter(is_active, candidates(objects, PODS, replica_set))
+        pods = yield from claimed(PODS, found, replica_set, lambda pod: selects(selector, pod))
 
         failure = None
         if not is_terminating(replica_set):
@@ -98,7 +99,7 @@ class ReplicaSets(WorkloadController):
             stored(result)
         if failure is not None:
             raise failure  # it is tried again, with growing delays
-        return _next_available(replica_set, active, now)
+        return next_available(active, replica_set["spec"].get("minReadySeconds", 0), now)
 
 
 class ReplicationControllers(ReplicaSets):
@@ -111,12 +112,6 @@ class ReplicationControllers(ReplicaSets):
     def selector(self, replica_set: Object) -> Object:
         labels = replica_set["spec"].get("selector")
         return {"matchLabels": labels} if labels else {}
-
-
-def pods_that_may_belong(objects: Objects, owner: Object) -> list[Object]:
-    """The pods that an owner controls, and those of its namespace that have no controller."""
-    metadata = owner["metadata"]
-    return [*objects.controlled_by(PODS, metadata["uid"]), *objects.orphans(PODS, metadata["namespace"])]
 
 
 # -- pods -------------------------------------------------------------------------------------------------------------
@@ -204,10 +199,3 @@ def _conditions(
         "message": str(failure) if creates else f"unable to delete pods: {failure}",
     }
     return [*(conditions or ()), found]
-
-
-def _next_available(replica_set: Object, active: Sequence[Object], now: datetime) -> float | None:
-    """The seconds until another pod is available."""
-    min_ready = replica_set["spec"].get("minReadySeconds", 0)
-    waiting = (available_after(pod, min_ready, now) for pod in active)
-    return min((after for after in waiting if after is not None and after > 0), default=None)

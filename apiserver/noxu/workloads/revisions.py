@@ -14,7 +14,7 @@ from typing import Final
 from noxu.identifiers import hashed
 from noxu.values import Object, copy, equal
 from noxu.workloads.objects import REVISIONS, Objects
-from noxu.workloads.ownership import claimed, owner_reference, selects
+from noxu.workloads.ownership import candidates, claimed, owner_reference, selects
 from noxu.workloads.writes import Create, Delete, NamespacedName, Replace, Result, Write, stored
 
 REVISION: Final = "controller-revision-hash"
@@ -89,12 +89,8 @@ def has_template_of(revision: Object, owner: Object) -> bool:
 
 def owned(objects: Objects, owner: Object) -> Generator[Sequence[Write], Sequence[Result], list[Object]]:
     """The revisions of an owner in their order; those that its selector selects and that have no owner are adopted."""
-    metadata, selector = owner["metadata"], owner["spec"].get("selector")
-    candidates = [
-        *objects.controlled_by(REVISIONS, metadata["uid"]),
-        *objects.orphans(REVISIONS, metadata["namespace"]),
-    ]
-    return in_order((yield from claimed(REVISIONS, candidates, owner, lambda one: selects(selector, one))))
+    selector, found = owner["spec"].get("selector"), candidates(objects, REVISIONS, owner)
+    return in_order((yield from claimed(REVISIONS, found, owner, lambda one: selects(selector, one))))
 
 
 def renumbered(revision: Object, number: int) -> Finding:

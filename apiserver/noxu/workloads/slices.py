@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, TypeAlias
 from noxu.values import Object
 from noxu.workloads.objects import ENDPOINT_SLICES, Objects
 from noxu.workloads.ownership import owner_reference
-from noxu.workloads.writes import Create, Delete, NamespacedName, Replace, Write
+from noxu.workloads.writes import Create, Delete, NamespacedName, Replace, Steps, Write, is_namespace_ending, stored
 
 SERVICE_NAME: Final = "kubernetes.io/service-name"
 MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
@@ -118,6 +118,15 @@ class SliceChanges(NamedTuple):
             *(Replace(ENDPOINT_SLICES, value) for value in self.updated),
             *(Delete(ENDPOINT_SLICES, value) for value in self.deleted),
         ]
+
+
+def carried_out(writes: Sequence[Write]) -> Steps:
+    """Write slices, and Events about them. Those that cannot be created because their namespace ends are no failure."""
+    if writes:
+        for write, result in zip(writes, (yield writes), strict=True):
+            if not (isinstance(write, Create) and is_namespace_ending(result)):
+                stored(result)
+    return None
 
 
 def replaced(old: Object, new: Object) -> Object:

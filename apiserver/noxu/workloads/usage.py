@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from noxu.go import quantity
-from noxu.values import Object
+from noxu.values import MAX_INT64, MIN_INT64, Object
 
 RESOURCES: Final = ("cpu", "memory")
 Usage = Mapping[str, int]
@@ -23,22 +23,17 @@ PART_OF_REQUESTS: Final = 10  # a tenth
 LEAST: Final[Usage] = {"cpu": 1, "memory": 8 << 20}
 """Of a container that requests nothing."""
 OF_A_NODE: Final[Usage] = {"cpu": 50, "memory": 256 << 20}
-_SCALES: Final = {"cpu": 3}  # the power of ten of what is counted; 0: bytes
+_PLACES: Final = {"cpu": 3}  # thousandths; anything else is counted in bytes
 
 
 def amount(resource: str, text: object) -> int | None:
-    """A quantity as a number, rounded up; None: it is none."""
+    """A quantity as a number, rounded up; None: it is none, or no int64 holds it."""
     try:
         found = quantity.parse(str(text))
     except ValueError:
         return None
-    exponent = found.exponent + _SCALES.get(resource, 0)
-    if exponent >= 0:
-        return found.digits * 10**exponent if exponent < _MAX_EXPONENT else None
-    return -(-found.digits // 10**-exponent) if exponent > -_MAX_EXPONENT else None
-
-
-_MAX_EXPONENT: Final = 30
+    value = quantity.scaled_value(found, _PLACES.get(resource, 0))
+    return value if MIN_INT64 < value < MAX_INT64 else None
 
 
 def annotation(resource: str, container: str = "") -> str:

@@ -1,7 +1,7 @@
 """What a workload controller wants to be written, as values, and how it says so.
 
 A controller of workloads is a pure function of (objects, key, now). It is a generator: it yields the writes that it wants,
-and receives their results, in the same order: the stored object, None for one that was deleted or an NewEvent, or the ApiError
+and receives their results, in the same order: the stored object, None for one that was deleted or an Event, or the ApiError
 that refused the write. It returns the seconds of object time after which it wants to look again; None: after a change.
 
     def reconcile(objects: Objects, key: NamespacedName, now: datetime) -> Steps:
@@ -9,7 +9,7 @@ that refused the write. It returns the seconds of object time after which it wan
         ...
         results = yield [Create(PODS, pod), Create(PODS, pod)]      # carried out at the same time
         status = ...                                                # what `results` and `objects` are now
-        stored(*(yield [UpdateStatus(REPLICA_SETS, replica_set, {**replica_set, "status": status})]))
+        stored(*(yield [Replace(REPLICA_SETS, with_status(replica_set, status), "status")]))
         return None
 
 `objects` are live: after a step they contain what was written. So there are no expectations as in upstream's controllers, which
@@ -87,7 +87,7 @@ class WriteScale(NamedTuple):
 
 
 class NewEvent(NamedTuple):
-    """An NewEvent about an object. Repeated ones are counted, as client-go's recorder does. It never fails.
+    """An Event about an object. Repeated ones are counted, as client-go's recorder does. It never fails.
 
     `host`: the node of the kubelet that records it. `field`: the path of the part of the object that it is about.
     """
@@ -120,6 +120,11 @@ def done(results: Sequence[Result]) -> None:
     """Raises the first ApiError among results: the key is reconciled again."""
     for result in results:
         stored(result)
+
+
+def is_gone(result: Result) -> bool:
+    """Whether a write was refused because there is no such object any more."""
+    return isinstance(result, ApiError) and result.reason == "NotFound"
 
 
 def is_namespace_ending(result: Result) -> bool:

@@ -221,6 +221,13 @@ def test_the_highest_metric_counts() -> None:
     assert scene.look() == resized(6, "cpu container resource above target")
 
 
+def test_a_target_that_no_int64_holds_is_a_valid_one() -> None:
+    metric = {"type": "Resource", "resource": {"name": "cpu", "target": {"averageValue": "1e40"}}}
+    scene = Scene(autoscaler(metrics=[metric]), "300 500 700", 3)
+    scene.look()
+    assert scene.conditions["ScalingActive"] == "True ValidMetricFound"
+
+
 def test_two_autoscalers_of_the_same_pods() -> None:
     scene = Scene(autoscaler(), "300 500 700", 3)
     other = scene.pasts[NamespacedName("default", "other")] = AutoscalerPast(selector=parse_labels("app in (web,db)"))

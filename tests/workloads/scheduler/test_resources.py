@@ -19,6 +19,9 @@ from tests.rows import rows
         ("memory", "1e3", 1000),
         ("pods", "110", 110),
         ("example.com/gpu", "2", 2),
+        ("memory", "1e999999999", 2**63 - 1),
+        ("cpu", "9e18", 2**63 - 1),
+        ("cpu", "0e999999999", 0),
     ],
 )
 def test_a_quantity_is_a_whole_number_that_is_rounded_up(name: str, text: str, expected: int) -> None:

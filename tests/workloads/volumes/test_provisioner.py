@@ -9,7 +9,7 @@ import pytest
 from noxu.api.errors import ApiError
 from noxu.values import Object
 from noxu.workloads.objects import CLAIMS, STORAGE_CLASSES, VOLUMES
-from noxu.workloads.volumes.matching import PROVISIONED_BY, PROVISIONER, SELECTED_NODE
+from noxu.workloads.volume_matching import PROVISIONED_BY, PROVISIONER, SELECTED_NODE
 from noxu.workloads.volumes.provisioner import SIMULATED, standard_class, standard_class_steps, storage_steps
 from noxu.workloads.volumes.volume_binder import binding_steps
 from noxu.workloads.writes import Create, NamespacedName, Write

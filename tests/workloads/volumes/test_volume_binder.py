@@ -6,7 +6,7 @@ from typing import Any
 
 from noxu.values import Object
 from noxu.workloads.objects import CLAIMS, STORAGE_CLASSES, VOLUMES
-from noxu.workloads.volumes.matching import BIND_COMPLETED, BOUND_BY_CONTROLLER, PROVISIONED_BY, PROVISIONER
+from noxu.workloads.volume_matching import BIND_COMPLETED, BOUND_BY_CONTROLLER, PROVISIONED_BY, PROVISIONER
 from noxu.workloads.volumes.volume_binder import affected_bindings, binding_steps
 from noxu.workloads.writes import Kind
 from tests.rows import rows

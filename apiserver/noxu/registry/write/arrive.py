@@ -423,16 +423,10 @@ def _undecodable(draft: Draft, why: str, kind: str = "") -> ApiError:
 def default(draft: Draft) -> None:
     """Fill in defaults."""
     resource, new = draft.resource, draft.new
-    if draft.form is not UNKNOWN or _keeps_defaults_out(draft) or _is_status_of_controller(draft):
+    if draft.form is not UNKNOWN or _keeps_defaults_out(draft):
         return
     if new.get("kind") == resource.kind and new.get("apiVersion") == resource.api_version:  # else it has no schema
         resource.codec.default(resource, new)  # in place; defaults are copied from the schema
-
-
-def _is_status_of_controller(draft: Draft) -> bool:
-    """Whether a controller of this process writes a status of a built-in kind: the rest is what it has read, with its defaults."""
-    request = draft.request
-    return request.subresource == "status" and isinstance(request.body.content, dict) and not draft.resource.is_custom
 
 
 # -- what the URL says --------------------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """horizontal-pod-autoscaler-controller (pkg/controller/podautoscaler/horizontal.go).
 
 Every 15 seconds of object time, more rarely while nothing changes, and at once when a person changes an autoscaler or what the
-annotations of pods say: the most that a metric asks for becomes
-the scale of the target, stabilized and limited. The status is written if it differs.
+annotations of pods say: the most that a metric asks for becomes the scale of the target, stabilized and limited. The status is
+written if it differs.
 
     AbleToScale      SucceededGetScale, ReadyForNewScale, ScaleUpStabilized, ScaleDownStabilized, SucceededRescale; or a failure
     ScalingActive    ValidMetricFound; False: ScalingDisabled at zero replicas, InvalidSelector, or the metric that failed

@@ -103,11 +103,7 @@ def _thousandths(resource: str) -> int:
 
 def by_utilization(current: int, target: int, sample: Sample, tolerances: Tolerances) -> Proposal:
     """GetResourceReplicas: `target` in percent of what pods request. Raises ValueError."""
-    metrics = _metrics_of(sample)
-    groups = group_pods(sample, metrics)
-    _remove(metrics, groups.ignored | groups.unready)
-    if not metrics:
-        raise ValueError("did not receive metrics for targeted pods (pods might be unready)")
+    metrics, groups = _counted(sample)
     requests = sample.requests()
     ratio, utilization, average = _utilization(metrics, requests, target)
     full = {name: requests[name] * max(100, target) // 100 for name in groups.missing}
@@ -121,11 +117,7 @@ def by_utilization(current: int, target: int, sample: Sample, tolerances: Tolera
 
 def by_value(current: int, target: int, sample: Sample, tolerances: Tolerances) -> Proposal:
     """GetRawResourceReplicas: `target` in thousandths. Raises ValueError."""
-    metrics = _metrics_of(sample)
-    groups = group_pods(sample, metrics)
-    _remove(metrics, groups.ignored | groups.unready)
-    if not metrics:
-        raise ValueError("did not receive metrics for targeted pods (pods might be unready)")
+    metrics, groups = _counted(sample)
     ratio, average = _average_ratio(metrics, target)
     full = dict.fromkeys(groups.missing, target)
     assumed = _with_assumptions(metrics, groups, ratio, full, is_up=ratio >= 1.0)
@@ -136,14 +128,20 @@ def by_value(current: int, target: int, sample: Sample, tolerances: Tolerances) 
     return Proposal(replicas, average)
 
 
-def _metrics_of(sample: Sample) -> Metrics:
+def _counted(sample: Sample) -> tuple[Metrics, PodGroups]:
+    """The metrics of the pods whose metrics count, and all pods by groups. Raises ValueError."""
     try:
         metrics = sample.metrics()
     except ValueError as error:
         raise ValueError(f"unable to get metrics for resource {sample.resource}: {error}") from None
     if not sample.pods:
         raise ValueError("no pods returned by selector while calculating replica count")
-    return metrics
+    groups = group_pods(sample, metrics)
+    without = groups.ignored | groups.unready
+    counted = {name: value for name, value in metrics.items() if name not in without}
+    if not counted:
+        raise ValueError("did not receive metrics for targeted pods (pods might be unready)")
+    return counted, groups
 
 
 def _with_assumptions(
@@ -191,11 +189,6 @@ def _utilization(metrics: Metrics, requests: Metrics, target: int) -> tuple[floa
 def _average_ratio(metrics: Metrics, target: int) -> tuple[float, int]:
     average = sum(metrics.values()) // len(metrics)
     return average / target, average
-
-
-def _remove(metrics: Metrics, names: frozenset[str]) -> None:
-    for name in names:
-        metrics.pop(name, None)  # of the dict that was made for this calculation
 
 
 def group_pods(sample: Sample, metrics: Metrics) -> PodGroups:

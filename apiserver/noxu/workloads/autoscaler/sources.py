@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from noxu.go.quantity import Quantity
+from noxu.go.quantity import Quantity, parse, scaled_value
 from noxu.values import Object
-from noxu.workloads import usage
 from noxu.workloads.autoscaler.replicas import Proposal, Sample, Tolerances, by_utilization, by_value
 
+_MILLI: Final = 3  # places: what pods use is counted in thousandths
 DEFAULT: Final[Sequence[Object]] = (
     {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}},
 )
@@ -91,7 +91,7 @@ def _of_resource(
     reason, beginning = failed
     try:
         if average is not None:
-            wanted = usage.amount("cpu", average) or 0  # thousandths of anything
+            wanted = scaled_value(parse(average), _MILLI)
             return _tried(f"{name} usage", by_value, at, wanted, sample), f"{name} {what}"
         if percent is not None:
             shown = f"{name} {what} utilization (percentage of request)"
@@ -120,7 +120,7 @@ def _tried(
 
 
 def _current(proposal: Proposal) -> Object:
-    value: Object = {"averageValue": str(Quantity(proposal.average, -3))}
+    value: Object = {"averageValue": str(Quantity(proposal.average, -_MILLI))}
     return value if proposal.utilization is None else {"averageUtilization": proposal.utilization, **value}
 
 

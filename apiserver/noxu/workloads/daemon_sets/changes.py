@@ -12,7 +12,7 @@ from typing import NamedTuple
 from noxu.values import Object
 from noxu.workloads.daemon_sets.backoff import FailureBackoff
 from noxu.workloads.daemon_sets.daemon_pods import Fit, is_updated
-from noxu.workloads.pods import is_available, is_ready, is_terminating, phase
+from noxu.workloads.pods import FINISHED, is_available, is_ready, is_terminating, number_of, phase
 from noxu.workloads.revisions import REVISION
 from noxu.workloads.writes import NORMAL, WARNING, NewEvent
 
@@ -34,8 +34,12 @@ class DaemonRollout(NamedTuple):
     now: datetime
     fits: Mapping[str, Fit]
 
+    @property
+    def min_ready_seconds(self) -> int:
+        return int(self.daemon_set["spec"].get("minReadySeconds", 0))
+
     def is_available(self, pod: Object) -> bool:
-        return is_available(pod, int(self.daemon_set["spec"].get("minReadySeconds", 0)), self.now)
+        return is_available(pod, self.min_ready_seconds, self.now)
 
     def is_updated(self, pod: Object) -> bool:
         return is_updated(self.daemon_set, pod, self.digest)
@@ -54,7 +58,7 @@ def on_node(rollout: DaemonRollout, name: str, pods: Sequence[Object] | None, ba
         return DaemonChanges(delete=living)
     running, ended = [], DaemonChanges()
     for pod in living:
-        if phase(pod) in ("Failed", "Succeeded"):
+        if phase(pod) in FINISHED:
             ended = _ended(rollout, name, pod, ended, backoff)
         else:
             running.append(pod)
@@ -103,7 +107,7 @@ def limit(daemon_set: Object, name: str, desired: int) -> int:
     if strategy.get("type") != "RollingUpdate":
         return 0
     value = (strategy.get("rollingUpdate") or {}).get(name, 0)
-    return -(-int(value[:-1]) * desired // 100) if isinstance(value, str) else int(value)
+    return number_of(value, desired, rounds_up=True)
 
 
 def rolling_update(rollout: DaemonRollout, pods: Mapping[str, Sequence[Object]]) -> DaemonChanges:

@@ -26,9 +26,9 @@ from noxu.workloads.daemon_sets.history import TemplateHistory, construct, surpl
 from noxu.workloads.engine import WorkloadController
 from noxu.workloads.informer import Informer
 from noxu.workloads.objects import DAEMON_SETS, NODES, PODS, REVISIONS, Objects, controller_of, name_of
-from noxu.workloads.ownership import claimed, selects
+from noxu.workloads.ownership import candidates, claimed, selects
 from noxu.workloads.pod_control import create_pods, delete_pods
-from noxu.workloads.pods import available_after, is_ready, is_terminating, looked_at
+from noxu.workloads.pods import is_ready, is_terminating, looked_at, next_available
 from noxu.workloads.writes import (
     WARNING,
     Kind,
@@ -109,11 +109,7 @@ def reconcile(objects: Objects, key: NamespacedName, now: datetime, backoff: Fai
         message = "This daemon set is selecting all pods. A non-empty selector is required."
         yield [NewEvent(daemon_set, WARNING, "SelectingAll", message)]
         return None
-    candidates = [
-        *objects.controlled_by(PODS, daemon_set["metadata"]["uid"]),
-        *objects.orphans(PODS, key.namespace),
-    ]
-    yield from claimed(PODS, candidates, daemon_set, lambda pod: selects(selector, pod))
+    yield from claimed(PODS, candidates(objects, PODS, daemon_set), daemon_set, lambda pod: selects(selector, pod))
     history = yield from construct(objects, daemon_set)
 
     fits = {node["metadata"]["name"]: fit(daemon_set, node) for node in objects.all(NODES)}
@@ -133,7 +129,8 @@ def reconcile(objects: Objects, key: NamespacedName, now: datetime, backoff: Fai
         stored(*(yield [Replace(DAEMON_SETS, with_status(newest, status), "status")]))
     if failure is not None:
         raise failure  # it is tried again, with growing delays
-    return min((after for after in (managed.again, _next_available(rollout, found)) if after is not None), default=None)
+    available = next_available((pod for pods in found.values() for pod in pods), rollout.min_ready_seconds, now)
+    return min((after for after in (managed.again, available) if after is not None), default=None)
 
 
 def _managed(rollout: DaemonRollout, pods: Mapping[str, Sequence[Object]], backoff: FailureBackoff) -> DaemonChanges:
@@ -186,10 +183,3 @@ def status_of(rollout: DaemonRollout, pods: Mapping[str, Sequence[Object]], hist
         **({} if history.collisions is None else {"collisionCount": history.collisions}),
         **({"conditions": conditions} if conditions else {}),
     }
-
-
-def _next_available(rollout: DaemonRollout, pods: Mapping[str, Sequence[Object]]) -> float | None:
-    """The seconds until the next pod is available."""
-    seconds = int(rollout.daemon_set["spec"].get("minReadySeconds", 0))
-    waiting = [available_after(pod, seconds, rollout.now) for found in pods.values() for pod in found]
-    return min((after for after in waiting if after is not None and after > 0), default=None)

@@ -14,7 +14,7 @@ from noxu.workloads.deployment.rollout import Rollout
 from noxu.workloads.deployment.sizes import rolls
 from noxu.workloads.engine import WorkloadController
 from noxu.workloads.objects import DEPLOYMENTS, PODS, REPLICA_SETS, Objects, controller_of, name_of
-from noxu.workloads.ownership import claimed, selects
+from noxu.workloads.ownership import candidates, claimed, selects
 from noxu.workloads.pods import is_terminating
 from noxu.workloads.writes import WARNING, Kind, NamespacedName, NewEvent, Replace, Steps, Write, done, with_status
 
@@ -50,12 +50,8 @@ class Deployments(WorkloadController):
         if selector == {}:
             done((yield _refusal(deployment)))
             return None
-        metadata = deployment["metadata"]
-        candidates = [
-            *objects.controlled_by(REPLICA_SETS, metadata["uid"]),
-            *objects.orphans(REPLICA_SETS, key.namespace),
-        ]
-        owned = yield from claimed(REPLICA_SETS, candidates, deployment, lambda found: selects(selector, found))
+        found = candidates(objects, REPLICA_SETS, deployment)
+        owned = yield from claimed(REPLICA_SETS, found, deployment, lambda one: selects(selector, one))
 
         rollout = Rollout(objects, deployment, owned, now)
         try:

@@ -29,7 +29,21 @@ from noxu.workloads.deployment.status import (
 )
 from noxu.workloads.objects import DEPLOYMENTS, PODS, REPLICA_SETS, Objects, name_of
 from noxu.workloads.pods import FINISHED, condition, phase
-from noxu.workloads.writes import NORMAL, WARNING, Create, Delete, NewEvent, Replace, Result, Write, stored, with_status
+from noxu.workloads.writes import (
+    NORMAL,
+    WARNING,
+    Create,
+    Delete,
+    NewEvent,
+    Replace,
+    Result,
+    Write,
+    done,
+    is_gone,
+    is_namespace_ending,
+    stored,
+    with_status,
+)
 
 Doing = Generator[Sequence[Write], Sequence[Result], bool]
 """Steps that say whether anything was done."""
@@ -134,8 +148,7 @@ class Rollout:
             writes.append(Replace(DEPLOYMENTS, value, "status"))
         self.events = []
         if writes:
-            for result in (yield writes):
-                stored(result)
+            done((yield writes))
         return seconds_left(value, status, now) if progresses else None
 
     # -- ReplicaSets
@@ -191,7 +204,7 @@ class Rollout:
             collided = {**status, "collisionCount": status.get("collisionCount", 0) + 1}
             self.deployment = with_status(self.deployment, collided)
             return True
-        if any(cause.get("reason") == "NamespaceTerminating" for cause in error.causes):
+        if is_namespace_ending(error):
             return True  # whatever is created fails
         message = f'Failed to create new replica set "{name}": {error}'
         self._note_progress("False", "ReplicaSetCreateError", message)
@@ -211,9 +224,8 @@ class Rollout:
         gone = revisions.superfluous(self.deployment, self.old)
         if not gone:
             return False
-        for result in (yield [Delete(REPLICA_SETS, found) for found in gone]):
-            if not isinstance(result, ApiError) or result.reason != "NotFound":
-                stored(result)
+        results = yield [Delete(REPLICA_SETS, found) for found in gone]
+        done([result for result in results if not is_gone(result)])
         return True
 
     # -- notes

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from noxu.values import Object
+from noxu.workloads.pods import number_of
 
 DESIRED: Final = "deployment.kubernetes.io/desired-replicas"
 MAXIMUM: Final = "deployment.kubernetes.io/max-replicas"
@@ -79,16 +80,11 @@ def limits(deployment: Object) -> RolloutLimits:
     if not rolls(deployment):
         return RolloutLimits(0, 0)
     update = (deployment["spec"].get("strategy") or {}).get("rollingUpdate") or {}
-    surge = -(-_hundredths(update.get("maxSurge", 0), replicas) // 100)
-    unavailable = _hundredths(update.get("maxUnavailable", 0), replicas) // 100
+    surge = number_of(update.get("maxSurge", 0), replicas, rounds_up=True)
+    unavailable = number_of(update.get("maxUnavailable", 0), replicas, rounds_up=False)
     if not surge and not unavailable:
         unavailable = 1
     return RolloutLimits(surge, min(unavailable, replicas))
-
-
-def _hundredths(value: int | str, replicas: int) -> int:
-    """A number or a percentage of the replicas, times 100."""
-    return int(value.removesuffix("%")) * replicas if isinstance(value, str) else value * 100
 
 
 def maximum(deployment: Object) -> int:

@@ -75,8 +75,7 @@ def is_failed(pod: Object, job: Object) -> bool:
 
 def completion_index(pod: Object) -> int | None:
     """None if the pod has none that is valid."""
-    text = (pod["metadata"].get("annotations") or {}).get(COMPLETION_INDEX, "")
-    return int(text) if text.isascii() and text.isdigit() else None
+    return _number_in(pod, COMPLETION_INDEX)
 
 
 def valid_index(pod: Object, job: Object) -> int | None:
@@ -95,9 +94,13 @@ def all_failures_of_index(pod: Object) -> int:
 
 
 def _count(pod: Object, annotation: str) -> int:
-    text = (pod["metadata"].get("annotations") or {}).get(annotation, "")
-    count = int(text) if text.isascii() and text.isdigit() else 0
+    count = _number_in(pod, annotation) or 0
     return count if count <= _MAX_COUNT else 0
+
+
+def _number_in(pod: Object, annotation: str) -> int | None:
+    text = (pod["metadata"].get("annotations") or {}).get(annotation, "")
+    return int(text) if text.isascii() and text.isdigit() else None
 
 
 def has_failed_index(pod: Object, job: Object) -> bool:

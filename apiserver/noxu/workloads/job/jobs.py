@@ -52,7 +52,7 @@ from noxu.workloads.job.observed import (
     with_running,
 )
 from noxu.workloads.objects import JOBS, PODS, Objects, controller_of, name_of
-from noxu.workloads.ownership import claim, selects
+from noxu.workloads.ownership import candidates, claim, selects
 from noxu.workloads.pod_control import create_pods, delete_pods
 from noxu.workloads.pods import condition, is_terminating
 from noxu.workloads.writes import (
@@ -66,6 +66,7 @@ from noxu.workloads.writes import (
     Steps,
     Write,
     done,
+    is_gone,
     stored,
     with_status,
 )
@@ -170,18 +171,13 @@ def _release(pods: Iterable[Object]) -> Generator[Sequence[Write], Sequence[Resu
 
 
 def _raise_first(results: Sequence[Result]) -> None:
-    done([result for result in results if not _is_gone(result)])
-
-
-def _is_gone(result: Result) -> bool:
-    return isinstance(result, ApiError) and result.reason == "NotFound"
+    done([result for result in results if not is_gone(result)])
 
 
 def _claim(objects: Objects, job: Object) -> Generator[Sequence[Write], Sequence[Result], None]:
     """What the Job controls afterwards is what the index has under its uid."""
-    metadata, selector = job["metadata"], job["spec"].get("selector")
-    candidates = (*objects.controlled_by(PODS, metadata["uid"]), *objects.orphans(PODS, metadata["namespace"]))
-    claimed = claim(PODS, candidates, job, lambda pod: selects(selector, pod))
+    selector = job["spec"].get("selector")
+    claimed = claim(PODS, candidates(objects, PODS, job), job, lambda pod: selects(selector, pod))
     adopted = [write if is_tracked(write.value) else Replace(PODS, tracked(write.value)) for write in claimed.adopted]
     if adopted or claimed.released:
         _raise_first((yield [*adopted, *claimed.released]))
@@ -277,11 +273,11 @@ def _release_counted(
     if not fresh:
         return left, ()
     results = yield [Replace(PODS, untracked(pod)) for pod in fresh]
-    errors = [result for result in results if isinstance(result, ApiError) and not _is_gone(result)]
+    errors = [result for result in results if isinstance(result, ApiError) and not is_gone(result)]
     failed = {
         pod["metadata"]["uid"]
         for pod, result in zip(released, results, strict=True)
-        if isinstance(result, ApiError) and not _is_gone(result)
+        if isinstance(result, ApiError) and not is_gone(result)
     }
     return left - {pod["metadata"]["uid"] for pod in released} | failed, errors
 
@@ -344,7 +340,7 @@ def _delete(
     errors: Sequence[ApiError] = ()
     if is_released and any(map(is_tracked, pods)):
         results = yield [Replace(PODS, untracked(pod)) for pod in pods]
-        errors = [result for result in results if isinstance(result, ApiError) and not _is_gone(result)]
+        errors = [result for result in results if isinstance(result, ApiError) and not is_gone(result)]
         pods = [pod for pod, result in zip(pods, results, strict=True) if not isinstance(result, ApiError)]
     error = yield from delete_pods(job, pods)
     return errors[0] if errors else error

@@ -75,17 +75,18 @@ def _exit(value: str | None) -> dict[str, Any]:
     code, at, after = (value or "").partition("@")
     if not code.isascii() or not code.isdigit() or int(code) > MAX_CODE:
         raise ValueError("it has an exit code from 0 to 255 and may have a time: exit=3@10s")
-    return {"exit_code": int(code), "exit_after": _seconds(after) if at else 0.0}
+    return {"exit_code": int(code), "exit_after": seconds_of(after) if at else 0.0}
 
 
 def _slow(value: str | None) -> dict[str, Any]:
-    return {"ready_after": _seconds(value or "")}
+    return {"ready_after": seconds_of(value or "")}
 
 
-def _seconds(text: str) -> float:
+def seconds_of(text: str) -> float:
+    """The seconds of a duration of Go, which is not negative: `90s`, `1m30s`. Raises ValueError."""
     seconds = parse_duration(text) / SECOND
     if seconds < 0:
-        raise ValueError(f"{text} is in the past")
+        raise ValueError(f"{text} is negative")
     return seconds
 
 

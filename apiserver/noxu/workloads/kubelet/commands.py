@@ -9,9 +9,10 @@ it; () is any command. Nothing runs: a command that no rule answers is refused, 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
+
+from noxu.api.names import is_named_like
 
 
 class CommandResult(NamedTuple):
@@ -32,7 +33,7 @@ class CommandRule(NamedTuple):
 
     def fits(self, namespace: str, name: str, command: Sequence[str]) -> bool:
         begins = tuple(command if self.exact else command[: len(self.command)]) == self.command
-        return begins and _is_like(self.pods, f"{namespace}/{name}" if "/" in self.pods else name)
+        return begins and is_named_like(self.pods, namespace, name)
 
 
 class Commands:
@@ -60,7 +61,3 @@ class Commands:
 def of(exec_: str) -> Commands:
     """Those of `--exec`: "succeed" or ""."""
     return Commands(CommandResult() if exec_ == "succeed" else None)
-
-
-def _is_like(pattern: str, text: str) -> bool:
-    return re.fullmatch(re.escape(pattern).replace(r"\*", ".*"), text) is not None

@@ -15,7 +15,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
-from noxu.go.time import format_duration, format_time
+from noxu.go.time import SECOND, format_duration, format_time
 from noxu.values import Object
 from noxu.workloads.kubelet.behaviours import ContainerBehaviour
 from noxu.workloads.pods import moment
@@ -26,7 +26,6 @@ FIRST_BACK_OFF: Final = 10.0  # seconds
 LONGEST_BACK_OFF: Final = 300.0
 PULL_ERROR_SHOWN: Final = 1.0  # seconds for which ErrImagePull stands there, until the kubelet backs off
 KILLED: Final = 137
-SECOND: Final = 1_000_000_000
 
 
 class ContainerSaying(NamedTuple):

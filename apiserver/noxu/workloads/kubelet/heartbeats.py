@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
+from noxu.go.time import MICRO, format_time
 from noxu.values import Object
 from noxu.workloads.engine import WorkloadController
 from noxu.workloads.kubelet.addresses import host_addresses
@@ -101,9 +102,5 @@ def _renewed(lease: Object, now: datetime, *, lost: bool) -> Object:
         annotations[SIMULATE] = LOST
     if annotations:
         metadata["annotations"] = annotations
-    spec = {**lease["spec"], "renewTime": _micro_time(now)}
+    spec = {**lease["spec"], "renewTime": format_time(now, MICRO)}
     return {**lease, "metadata": metadata, "spec": spec}
-
-
-def _micro_time(now: datetime) -> str:
-    return now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -5,11 +5,10 @@ A rule goes before the annotation of a pod, and the newest rule that fits counts
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from functools import lru_cache
 from typing import NamedTuple
 
+from noxu.api.names import is_named_like
 from noxu.values import Object
 from noxu.workloads.kubelet.behaviours import NORMAL_LIFE, PodBehaviour, parse
 from noxu.workloads.pods import SIMULATE
@@ -23,8 +22,7 @@ class PodRule(NamedTuple):
 
     def fits(self, pod: Object) -> bool:
         metadata = pod["metadata"]
-        name = metadata["name"]
-        return is_like(self.pods, f"{metadata.get('namespace', '')}/{name}" if "/" in self.pods else name)
+        return is_named_like(self.pods, metadata.get("namespace", ""), metadata["name"])
 
 
 class Simulation:
@@ -53,13 +51,3 @@ class Simulation:
         """Raises ValueError for an annotation that is not known."""
         text = self.text(pod)
         return parse(text) if text else NORMAL_LIFE
-
-
-def is_like(pattern: str, text: str) -> bool:
-    """Whether a text is as a pattern has it, in which * stands for any text."""
-    return _compiled(pattern).fullmatch(text) is not None
-
-
-@lru_cache(maxsize=64)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(".*".join(map(re.escape, pattern.split("*"))), re.DOTALL)

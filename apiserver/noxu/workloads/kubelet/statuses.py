@@ -16,7 +16,7 @@ from noxu.values import Object
 from noxu.workloads.kubelet import containers
 from noxu.workloads.kubelet.behaviours import ContainerBehaviour, PodBehaviour
 from noxu.workloads.kubelet.containers import Circumstances, ContainerSaying, ContainerStep, Restarts
-from noxu.workloads.pods import condition
+from noxu.workloads.pods import FINISHED, condition
 from noxu.workloads.writes import WARNING
 
 JOB_SECONDS: Final = 1.0
@@ -90,15 +90,15 @@ def advance(pod: Object, behaviour: PodBehaviour, at: Situation) -> PodStep:
     main = _containers(pod, "containers", "containerStatuses", behaviour, at.now, said, waits, waits_for)
     extra = _containers(pod, "ephemeralContainers", "ephemeralContainerStatuses", behaviour, at.now, said, waits, "")
     phase = _phase(pod, init, main)
-    if phase in ("Succeeded", "Failed"):
+    has_finished = phase in FINISHED
+    if has_finished:
         init, waits = _Group(init.specs, [_stopped(each, 0, at.now) for each in init.statuses]), []
-    addresses = [at.address]
     shown = {
         **before,
         "phase": phase,
         "containerStatuses": main.statuses,
-        "podIP": addresses[0],
-        "podIPs": [{"ip": address} for address in addresses],
+        "podIP": at.address,
+        "podIPs": [{"ip": at.address}],
         "hostIP": at.hosts[0],
         "hostIPs": [{"ip": address} for address in at.hosts],
     }
@@ -106,7 +106,7 @@ def advance(pod: Object, behaviour: PodBehaviour, at: Situation) -> PodStep:
         shown["initContainerStatuses"] = init.statuses
     if extra.statuses:
         shown["ephemeralContainerStatuses"] = extra.statuses
-    status = _with_conditions(pod, shown, init, main, at.now, has_network=phase not in ("Succeeded", "Failed"))
+    status = _with_conditions(pod, shown, init, main, at.now, has_network=not has_finished)
     return PodStep(status, said, min(waits, default=None))
 
 

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from noxu.values import Object
 from noxu.workloads.objects import NODES, PODS, Objects, name_of
+from noxu.workloads.pods import FINISHED, phase
 from noxu.workloads.scheduler.resources import NON_ZERO, Amounts, add, amounts, requests_of, subtract
 from noxu.workloads.scheduler.terms import AffinityTerm, terms
 from noxu.workloads.writes import NamespacedName
@@ -269,5 +270,4 @@ class Cluster:
 
 def counts(pod: Object) -> bool:
     """Whether a pod takes anything of a node: it is bound, and has not ended."""
-    phase = (pod.get("status") or {}).get("phase")
-    return bool(pod["spec"].get("nodeName")) and phase not in ("Succeeded", "Failed")
+    return bool(pod["spec"].get("nodeName")) and phase(pod) not in FINISHED

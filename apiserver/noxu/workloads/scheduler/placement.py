@@ -6,7 +6,6 @@ less important than this one. Source: pkg/scheduler/schedule_one.go (schedulePod
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from noxu.workloads.scheduler.affinity import PodAffinity, concerns
@@ -92,15 +91,14 @@ class Placement:
     def add(self, pod: PodFacts, node: NodeFacts) -> None:
         """Suppose a pod on a node, which is a copy."""
         node.add(pod)
-        self._count([pod], node, 1)
+        self._count(pod, node, 1)
 
     def remove(self, pod: PodFacts, node: NodeFacts) -> None:
         """Suppose a pod away from a node, which is a copy."""
         node.remove(pod.name)
-        self._count([pod], node, -1)
+        self._count(pod, node, -1)
 
-    def _count(self, pods: Sequence[PodFacts], node: NodeFacts, by: int) -> None:
+    def _count(self, pod: PodFacts, node: NodeFacts, by: int) -> None:
         for part in (self._spread, self._affinity):
             if part is not None:
-                for pod in pods:
-                    part.count(pod, node, by)
+                part.count(pod, node, by)

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from noxu.go.quantity import parse
+from noxu.go.quantity import parse, scaled_value
 from noxu.values import Object
 
 Amounts = dict[str, int]
@@ -28,11 +28,7 @@ NON_ZERO: Final[Amounts] = {CPU: 100, MEMORY: 200 * 1024 * 1024}
 @lru_cache(maxsize=4096)
 def amount(name: str, text: str) -> int:
     """A quantity of a resource as a whole number."""
-    quantity = parse(text)
-    exponent = quantity.exponent + (3 if name == CPU else 0)
-    if exponent >= 0:
-        return quantity.digits * 10**exponent  # type: ignore[no-any-return]
-    return -(-quantity.digits // 10**-exponent)  # type: ignore[no-any-return]
+    return scaled_value(parse(text), 3 if name == CPU else 0)
 
 
 def amounts(quantities: Mapping[str, str] | None) -> Amounts:

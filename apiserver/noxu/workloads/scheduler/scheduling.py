@@ -21,7 +21,7 @@ from noxu.values import Object
 from noxu.workloads.engine import WorkloadController
 from noxu.workloads.informer import Informer
 from noxu.workloads.objects import BUDGETS, CLAIMS, NAMESPACES, NODES, PODS, STORAGE_CLASSES, VOLUMES, Objects, name_of
-from noxu.workloads.pods import condition, is_terminating, phase, with_condition
+from noxu.workloads.pods import FINISHED, condition, is_terminating, phase, with_condition
 from noxu.workloads.scheduler.cluster import Cluster, NodeFacts, PodFacts, counts
 from noxu.workloads.scheduler.placement import Placement
 from noxu.workloads.scheduler.preemption import BY_SCHEDULER, PreemptionOutcome, preempt
@@ -40,6 +40,7 @@ from noxu.workloads.writes import (
     Steps,
     Write,
     done,
+    is_gone,
     with_status,
 )
 
@@ -189,7 +190,7 @@ class Scheduling:
             errors += yield from self._bind_volumes([it for it in placed if it.bindings is not None])
             errors += yield from self._bind([it for it in placed if it.bindings is None])
             errors += yield from self._explain(unplaced, now)
-        done([error for error in errors if not _is_gone(error)])
+        done([error for error in errors if not is_gone(error)])
         return None
 
     def _try(self, pod: Object, now: datetime) -> Placed | Unplaced:
@@ -282,10 +283,6 @@ def _refused(results: Sequence[Result]) -> list[Result]:
     return [result for result in results if isinstance(result, ApiError)]
 
 
-def _is_gone(result: Result) -> bool:
-    return isinstance(result, ApiError) and result.reason == "NotFound"
-
-
 def _assigned(it: Placed) -> str:
     return f"Successfully assigned {it.pod.namespace}/{it.pod.name.name} to {it.node}"
 
@@ -296,7 +293,7 @@ _PODS: Final = Happening.POD_GONE | Happening.POD_CAME
 def is_waiting(pod: Object) -> bool:
     """Whether the scheduler has to find a node for a pod."""
     spec = pod["spec"]
-    if spec.get("nodeName") or is_terminating(pod) or phase(pod) in ("Succeeded", "Failed"):
+    if spec.get("nodeName") or is_terminating(pod) or phase(pod) in FINISHED:
         return False
     return (spec.get("schedulerName") or DEFAULT_SCHEDULER) == DEFAULT_SCHEDULER
 

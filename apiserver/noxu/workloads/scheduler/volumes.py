@@ -16,19 +16,30 @@ from typing import Final, NamedTuple
 
 from noxu.values import Object
 from noxu.workloads.node_matching import matches_selector
-from noxu.workloads.objects import CLAIMS, STORAGE_CLASSES, VOLUMES, Objects, controller_of
+from noxu.workloads.objects import CLAIMS, VOLUMES, Objects, controller_of
+from noxu.workloads.pods import is_terminating
 from noxu.workloads.scheduler.cluster import Cluster, NodeFacts, PodFacts
 from noxu.workloads.scheduler.fitting import Misfit
 from noxu.workloads.scheduler.resources import amount
 from noxu.workloads.scheduler.terms import readable
+from noxu.workloads.volume_matching import (
+    BIND_COMPLETED,
+    BOUND_BY_CONTROLLER,
+    NO_PROVISIONER,
+    SELECTED_NODE,
+    annotation,
+    claim_reference,
+    class_name,
+    class_of,
+    has_modes,
+    has_volume_mode,
+    is_bound_to,
+    waits_for_consumer,
+    with_annotations,
+)
 from noxu.workloads.writes import NamespacedName, Replace
 
 PLUGIN: Final = "VolumeBinding"
-SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
-BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
-BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
-NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
-_CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
 _NOT_FOUND: Final = Misfit(PLUGIN, ["node(s) didn't find available persistent volumes to bind"])
 EXCLUSIVE: Final = "ReadWriteOncePod"
 
@@ -51,7 +62,7 @@ class PodVolumes:
             assert claim is not None
             if is_bound(claim):
                 self._bound.append(claim)
-            elif waits_for_node(claim, self._objects) and not claim["spec"].get("volumeName"):
+            elif waits_for_consumer(self._objects, claim) and not claim["spec"].get("volumeName"):
                 self._waiting.append(claim)
             else:
                 is_unbound = True
@@ -89,17 +100,17 @@ class PodVolumes:
         static: list[Replace] = []
         provisioned: list[Replace] = []
         for claim in sorted(self._waiting, key=_size):
-            selected = (claim["metadata"].get("annotations") or {}).get(SELECTED_NODE)
+            selected = annotation(claim, SELECTED_NODE)
             if selected and selected != node.name:
                 return None
             volume = None if selected else self._free_volume(claim, node, taken)
             if volume is not None:
                 taken.add(volume["metadata"]["name"])
                 static += _reserve(volume, claim)
-            elif self._makes_one(claim, node):
-                provisioned += [] if selected else [_annotated(claim, node.name)]
-            else:
+            elif not self._makes_one(claim, node):
                 return None
+            elif not selected:
+                provisioned.append(Replace(CLAIMS, with_annotations(claim, {SELECTED_NODE: node.name})))
         return [*static, *provisioned]
 
     def _free_volume(self, claim: Object, node: NodeFacts, taken: set[str]) -> Object | None:
@@ -116,7 +127,7 @@ class PodVolumes:
 
     def _makes_one(self, claim: Object, node: NodeFacts) -> bool:
         """Whether the claim's class provisions a volume on a node."""
-        storage_class = self._objects.get(STORAGE_CLASSES, NamespacedName("", class_of(claim)))
+        storage_class = class_of(self._objects, claim)
         if storage_class is None or storage_class.get("provisioner") in (None, "", NO_PROVISIONER):
             return False
         topologies = storage_class.get("allowedTopologies") or ()
@@ -132,7 +143,7 @@ def _unusable(name: str, is_ephemeral: bool, claim: Object | None, pod: Object) 
     if (claim.get("status") or {}).get("phase") == "Lost":
         volume = claim["spec"].get("volumeName") or ""
         return f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{volume}"'
-    if claim["metadata"].get("deletionTimestamp"):
+    if is_terminating(claim):
         return f'persistentvolumeclaim "{name}" is being deleted'
     if is_ephemeral and (controller_of(claim) or {}).get("uid") != pod["metadata"]["uid"]:
         where = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
@@ -142,19 +153,7 @@ def _unusable(name: str, is_ephemeral: bool, claim: Object | None, pod: Object) 
 
 def is_bound(claim: Object) -> bool:
     """Whether a claim is bound for good."""
-    return bool(claim["spec"].get("volumeName")) and BIND_COMPLETED in (claim["metadata"].get("annotations") or {})
-
-
-def class_of(value: Object) -> str:
-    """The class of a claim or a volume."""
-    annotated = (value["metadata"].get("annotations") or {}).get(_CLASS_ANNOTATION)
-    return str(annotated or value["spec"].get("storageClassName") or "")
-
-
-def waits_for_node(claim: Object, objects: Objects) -> bool:
-    """Whether a claim is bound only when a pod that uses it has a node."""
-    storage_class = objects.get(STORAGE_CLASSES, NamespacedName("", class_of(claim)))
-    return storage_class is not None and storage_class.get("volumeBindingMode") == "WaitForFirstConsumer"
+    return bool(claim["spec"].get("volumeName")) and annotation(claim, BIND_COMPLETED) is not None
 
 
 def _reaches(volume: Object, node: NodeFacts) -> bool:
@@ -164,21 +163,16 @@ def _reaches(volume: Object, node: NodeFacts) -> bool:
 
 def _suits(volume: Object, claim: Object) -> bool:
     """Whether a volume is free for a claim, and has what it wants."""
-    spec, wanted = volume["spec"], claim["spec"]
-    if reference := spec.get("claimRef"):
-        metadata = claim["metadata"]
-        named = (reference.get("namespace"), reference.get("name")) == (metadata["namespace"], metadata["name"])
-        if not named or reference.get("uid") not in (None, "", metadata["uid"]):
+    if volume["spec"].get("claimRef"):
+        if not is_bound_to(volume, claim):
             return False
     elif (volume.get("status") or {}).get("phase") not in (None, "", "Available", "Pending"):
         return False
-    if volume["metadata"].get("deletionTimestamp") or class_of(volume) != class_of(claim):
+    if is_terminating(volume) or class_name(volume) != class_name(claim):
         return False
-    if (spec.get("volumeMode") or "Filesystem") != (wanted.get("volumeMode") or "Filesystem"):
+    if not has_volume_mode(volume, claim) or not has_modes(volume, claim):
         return False
-    if not set(wanted.get("accessModes") or ()) <= set(spec.get("accessModes") or ()):
-        return False
-    selector = wanted.get("selector")
+    selector = claim["spec"].get("selector")
     if selector is not None and not readable(selector).matches(volume["metadata"].get("labels") or {}):
         return False
     return _capacity(volume) >= _size(claim)
@@ -201,29 +195,10 @@ def _is_in(topology: Object, node: NodeFacts) -> bool:
 
 def _reserve(volume: Object, claim: Object) -> list[Replace]:
     """The reference of a volume to its claim: nothing, if it has one."""
-    metadata = claim["metadata"]
-    if (volume["spec"].get("claimRef") or {}).get("uid") == metadata["uid"]:
+    if (volume["spec"].get("claimRef") or {}).get("uid") == claim["metadata"]["uid"]:
         return []
-    reference = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "namespace": metadata["namespace"],
-        "name": metadata["name"],
-        "uid": metadata["uid"],
-        "resourceVersion": metadata.get("resourceVersion"),
-    }
-    annotations = {**(volume["metadata"].get("annotations") or {}), BOUND_BY_CONTROLLER: "yes"}
-    value = {
-        **volume,
-        "metadata": {**volume["metadata"], "annotations": annotations},
-        "spec": {**volume["spec"], "claimRef": reference},
-    }
-    return [Replace(VOLUMES, value)]
-
-
-def _annotated(claim: Object, node: str) -> Replace:
-    annotations = {**(claim["metadata"].get("annotations") or {}), SELECTED_NODE: node}
-    return Replace(CLAIMS, {**claim, "metadata": {**claim["metadata"], "annotations": annotations}})
+    reserved = {**volume, "spec": {**volume["spec"], "claimRef": claim_reference(claim)}}
+    return [Replace(VOLUMES, with_annotations(reserved, {BOUND_BY_CONTROLLER: "yes"}))]
 
 
 class Claims(NamedTuple):
@@ -246,7 +221,7 @@ def _has_lost_node(claim: Object, node: str, objects: Objects) -> bool:
     """Whether a claim is neither bound, nor to be provisioned on the node, nor to have a free volume."""
     if is_bound(claim):
         return False
-    if (claim["metadata"].get("annotations") or {}).get(SELECTED_NODE) == node:
+    if annotation(claim, SELECTED_NODE) == node:
         return False
     uid = claim["metadata"]["uid"]
     return not any((it["spec"].get("claimRef") or {}).get("uid") == uid for it in objects.all(VOLUMES))

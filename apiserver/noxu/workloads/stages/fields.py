@@ -1,13 +1,13 @@
-"""DocumentFields of a document that are read once each: what is misspelt, missing or of another type is a fault with its path.
+"""The fields of a document, which are read once each: what is misspelt, missing or of another type is a fault with its path.
 
 fields = DocumentFields(value, "spec.delay", faults)
-seconds = fields.number("durationMilliseconds")
+seconds = fields.integer("durationMilliseconds")
 fields.end()                                        # what was not read is not known
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, TypeVar
 
 from noxu.features import meant
@@ -68,6 +68,13 @@ class DocumentFields:
         found = self.text(name)
         if not found and not self.faults:
             self.faults.add(self.place(name), "it is required")
+        return found
+
+    def chosen(self, name: str, among: Collection[str], otherwise: str = "") -> str:
+        """One of some texts, or `otherwise` if it is not there."""
+        found = self.text(name, otherwise)
+        if found not in (*among, otherwise):
+            self.faults.add(self.place(name), f"{found!r} is none of {', '.join(among)}")
         return found
 
     def boolean(self, name: str) -> bool:

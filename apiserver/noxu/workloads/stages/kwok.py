@@ -227,9 +227,7 @@ def _next(fields: DocumentFields) -> Iterator[StageStep]:
 def _common(fields: DocumentFields) -> Iterator[StageStep]:
     """Event, finalizers, delete."""
     if (event := fields.inner("event")) is not None:
-        type_, reason, message = event.text("type", "Normal"), event.text("reason"), event.text("message")
-        if type_ not in _EVENTS:
-            event.faults.add(event.place("type"), f"{type_!r} is none of {', '.join(_EVENTS)}")
+        type_, reason, message = event.chosen("type", _EVENTS, "Normal"), event.text("reason"), event.text("message")
         event.end()
         yield StageEvent("Warning" if type_ == "Warning" else "Normal", reason, message)
     if (finalizers := fields.inner("finalizers")) is not None:
@@ -250,9 +248,7 @@ def _values(fields: DocumentFields, name: str) -> list[str]:
 
 
 def _patch(fields: DocumentFields) -> StagePatch:
-    type_ = fields.text("type")
-    if type_ and type_ not in _TYPES:
-        fields.faults.add(fields.place("type"), f"{type_!r} is none of {', '.join(_TYPES)}")
+    type_ = fields.chosen("type", _TYPES)
     fields.refuse("impersonation", NO_IMPERSONATION)
     template = fields.parsed("template", _template, NOTHING)
     root, subresource = fields.text("root"), fields.text("subresource")

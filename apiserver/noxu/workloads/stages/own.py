@@ -32,12 +32,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
+from noxu.api.names import is_like
 from noxu.api.selectors import parse_labels
 from noxu.go import yaml
-from noxu.go.time import SECOND, parse_duration
 from noxu.values import Json, Object
+from noxu.workloads.kubelet.behaviours import seconds_of
 from noxu.workloads.kubelet.commands import CommandResult, CommandRule
-from noxu.workloads.kubelet.simulation import is_like
 from noxu.workloads.pods import condition, phase
 from noxu.workloads.stages.conditions import Computed, expression
 from noxu.workloads.stages.fields import DocumentFaults, DocumentFields
@@ -94,19 +94,12 @@ def _stage(fields: DocumentFields, *, replaces: bool) -> Stage:
 
 def _delay(text: str) -> Delay:
     least, dots, most = text.partition("..")
-    seconds = _seconds(least)
+    seconds = seconds_of(least)
     if not dots:
         return Delay(Changing(seconds))
-    if _seconds(most) < seconds:
+    if seconds_of(most) < seconds:
         raise ValueError(f"{text} ends before it begins")
-    return Delay(Changing(seconds), Changing(_seconds(most)))
-
-
-def _seconds(text: str) -> float:
-    seconds = parse_duration(text) / SECOND
-    if seconds < 0:
-        raise ValueError(f"{text} is negative")
-    return seconds
+    return Delay(Changing(seconds), Changing(seconds_of(most)))
 
 
 # -- when -------------------------------------------------------------------------------------------------------------
@@ -172,9 +165,7 @@ def _steps(fields: DocumentFields) -> Iterator[StageStep]:
 
 def _done(do: DocumentFields) -> Iterator[StageStep]:
     if (event := do.inner("event")) is not None:
-        type_ = event.text("type", "Normal")
-        if type_ not in _EVENTS:
-            event.faults.add(event.place("type"), f"{type_!r} is none of {', '.join(_EVENTS)}")
+        type_ = event.chosen("type", _EVENTS, "Normal")
         yield StageEvent("Warning" if type_ == "Warning" else "Normal", event.required("reason"), event.text("message"))
         event.end()
     if (finalizers := do.inner("finalizers")) is not None:

@@ -20,7 +20,7 @@ from noxu.workloads.stages.stage import POD_KINDS, Stage
 
 _SEPARATOR: Final = re.compile(rb"^---(?:[ \t].*)?$", re.MULTILINE)
 MAX_SHOWN: Final = 20
-"""DocumentFaults that a message has."""
+"""Faults that a message has; the others are counted."""
 
 
 class Stages(NamedTuple):

@@ -1,4 +1,4 @@
-"""How a StatefulSet's pods and their claims are written, and the Events that tell about it (stateful_pod_control.go).
+"""How a StatefulSet's pods and their claims are written, with Events about them (stateful_pod_control.go).
 
     Normal   SuccessfulCreate  create Claim data-web-0 Pod web-0 in StatefulSet web success
     Normal   SuccessfulCreate  create Pod web-0 in StatefulSet web successful
@@ -28,7 +28,20 @@ from noxu.workloads.stateful_sets.identity import (
     with_storage,
 )
 from noxu.workloads.stateful_sets.replicas import StatefulRollout
-from noxu.workloads.writes import NORMAL, WARNING, Create, Delete, NewEvent, Replace, Result, Write, done, stored
+from noxu.workloads.writes import (
+    NORMAL,
+    WARNING,
+    Create,
+    Delete,
+    NewEvent,
+    Replace,
+    Result,
+    Write,
+    done,
+    is_gone,
+    is_namespace_ending,
+    stored,
+)
 
 Writing = Generator[Sequence[Write], Sequence[Result], None]
 """Steps that raise the first ApiError, after an Event about each."""
@@ -96,7 +109,7 @@ def _create_claims(
                 failure = failure or result
                 faults.setdefault(ordinal, []).append(f"failed to create PVC {name}: {result}")
             if not isinstance(result, ApiError) or not _is_silent(result):
-                events.append(_told_of_claim(stateful_set, name, pod_name(stateful_set, ordinal), _text(result)))
+                events.append(_event_about_claim(stateful_set, name, pod_name(stateful_set, ordinal), _text(result)))
         if events:
             yield events
     return {ordinal: aggregate(texts) for ordinal, texts in faults.items()}, failure
@@ -112,7 +125,7 @@ def delete_pods(rollout: StatefulRollout, pods: Sequence[Object]) -> Writing:
         _event_about(rollout.stateful_set, "delete", pod["metadata"]["name"], _text(result))
         for pod, result in attempted
     ]
-    done([result for result in results if not isinstance(result, ApiError) or result.reason != "NotFound"])
+    done([result for result in results if not is_gone(result)])
 
 
 def keep_claims(objects: Objects, rollout: StatefulRollout, pods: Sequence[Object]) -> Writing:
@@ -146,10 +159,8 @@ def repair(objects: Objects, rollout: StatefulRollout, pods: Sequence[Object]) -
 
 
 def _is_silent(error: ApiError) -> bool:
-    """Whether an NewEvent would say nothing: the object is there, or its namespace ends."""
-    return error.reason == "AlreadyExists" or any(
-        cause.get("reason") == "NamespaceTerminating" for cause in error.causes
-    )
+    """Whether an Event would say nothing: the object is there, or its namespace ends."""
+    return error.reason == "AlreadyExists" or is_namespace_ending(error)
 
 
 def _text(result: Result) -> str:
@@ -164,7 +175,7 @@ def _event_about(stateful_set: Object, verb: str, pod: str, fault: str) -> NewEv
     return NewEvent(stateful_set, NORMAL, f"Successful{verb.title()}", f"{what} successful")
 
 
-def _told_of_claim(stateful_set: Object, claim: str, pod: str, fault: str) -> NewEvent:
+def _event_about_claim(stateful_set: Object, claim: str, pod: str, fault: str) -> NewEvent:
     """recordClaimEvent."""
     name = stateful_set["metadata"]["name"]
     if fault:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from noxu.values import Object
 from noxu.workloads.objects import PODS, Objects
-from noxu.workloads.pods import FINISHED, available_after, is_available, is_ready, is_terminating, phase
+from noxu.workloads.pods import FINISHED, is_available, is_ready, is_terminating, number_of, phase
 from noxu.workloads.stateful_sets.identity import is_member, ordinal_of, ordinals, revision_of
 
 
@@ -113,12 +113,6 @@ def status_of(rollout: StatefulRollout, pods: Iterable[Object]) -> Object:
     }
 
 
-def next_available(rollout: StatefulRollout, pods: Iterable[Object]) -> float | None:
-    """The seconds until the next of some pods is available; None: until then a pod has to change."""
-    waiting = [available_after(pod, rollout.min_ready_seconds, rollout.now) for pod in pods]
-    return min((after for after in waiting if after is not None and after > 0), default=None)
-
-
 # -- updates ----------------------------------------------------------------------------------------------------------
 
 
@@ -145,4 +139,4 @@ def _max_unavailable(stateful_set: Object, replicas: int) -> int:
     """At least 1. A percentage is rounded down."""
     rolling = (stateful_set["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
     value = rolling.get("maxUnavailable", 1)
-    return max(int(value[:-1]) * replicas // 100 if isinstance(value, str) else int(value), 1)
+    return max(number_of(value, replicas, rounds_up=False), 1)

@@ -22,8 +22,8 @@ from noxu.values import Object
 from noxu.workloads import revisions
 from noxu.workloads.engine import WorkloadController
 from noxu.workloads.objects import CLAIMS, PODS, REVISIONS, STATEFUL_SETS, Objects, controller_of, name_of
-from noxu.workloads.ownership import claimed, selects
-from noxu.workloads.pods import is_terminating, looked_at
+from noxu.workloads.ownership import candidates, claimed, selects
+from noxu.workloads.pods import is_terminating, looked_at, next_available
 from noxu.workloads.stateful_sets.claims import sets_of_claim
 from noxu.workloads.stateful_sets.identity import is_member, ordinals, parent_and_ordinal, revision_of
 from noxu.workloads.stateful_sets.pod_control import (
@@ -37,7 +37,6 @@ from noxu.workloads.stateful_sets.replicas import (
     StatefulRollout,
     condemned,
     is_finished,
-    next_available,
     pods_of,
     status_of,
     strategy_of,
@@ -95,7 +94,8 @@ def reconcile(objects: Objects, key: NamespacedName, now: datetime) -> Steps:
     if stateful_set is None:
         return None
     known = yield from revisions.owned(objects, stateful_set)
-    yield from claimed(PODS, _candidates(objects, stateful_set), stateful_set, lambda pod: _selects(stateful_set, pod))
+    found = candidates(objects, PODS, stateful_set)
+    yield from claimed(PODS, found, stateful_set, lambda pod: _selects(stateful_set, pod))
     rollout = yield from _rollout(objects, stateful_set, known, now)
     if rollout is None:
         return None
@@ -115,13 +115,7 @@ def reconcile(objects: Objects, key: NamespacedName, now: datetime) -> Steps:
     if failure is not None:
         raise failure  # it is tried again, with growing delays
     yield from _clean_up(stateful_set, rollout, known, pods.values())
-    return next_available(rollout, pods.values())
-
-
-def _candidates(objects: Objects, stateful_set: Object) -> list[Object]:
-    metadata = stateful_set["metadata"]
-    orphans = [pod for pod in objects.orphans(PODS, metadata["namespace"]) if is_member(stateful_set, pod)]
-    return [*objects.controlled_by(PODS, metadata["uid"]), *orphans]
+    return next_available(pods.values(), rollout.min_ready_seconds, now)
 
 
 def _selects(stateful_set: Object, pod: Object) -> bool:

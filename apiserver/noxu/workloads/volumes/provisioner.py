@@ -26,18 +26,18 @@ from noxu.workloads.engine import WorkloadController
 from noxu.workloads.informer import Informer
 from noxu.workloads.objects import CLAIMS, STORAGE_CLASSES, VOLUMES, Objects, name_of
 from noxu.workloads.pods import is_terminating
-from noxu.workloads.volumes.matching import (
+from noxu.workloads.volume_matching import (
     DEFAULT_CLASS,
     PROVISIONED_BY,
     PROVISIONER,
     SELECTED_NODE,
     annotation,
     capacity,
+    claim_reference,
     class_name,
     class_of,
     requested,
 )
-from noxu.workloads.volumes.volume_binder import claim_reference
 from noxu.workloads.writes import (
     NORMAL,
     WARNING,
@@ -50,6 +50,7 @@ from noxu.workloads.writes import (
     Result,
     Steps,
     Write,
+    is_gone,
     stored,
     with_status,
 )
@@ -137,7 +138,7 @@ def storage_steps(objects: Objects, key: NamespacedName, now: datetime) -> Steps
         volume = objects.get(VOLUMES, key)
         if volume is not None and _is_to_delete(volume):
             [result] = yield [Delete(VOLUMES, volume)]
-            if not (isinstance(result, ApiError) and result.reason == "NotFound"):
+            if not is_gone(result):
                 stored(result)
         return None
     claim = objects.get(CLAIMS, key)

@@ -15,19 +15,20 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
-from noxu.api.errors import ApiError
 from noxu.values import Object, equal
 from noxu.workloads.engine import WorkloadController
 from noxu.workloads.objects import CLAIMS, STORAGE_CLASSES, VOLUMES, Objects, name_of
-from noxu.workloads.volumes.matching import (
+from noxu.workloads.volume_matching import (
     BIND_COMPLETED,
     BOUND_BY_CONTROLLER,
+    NO_PROVISIONER,
     OLD_PROVISIONER,
     PROVISIONED_BY,
     PROVISIONER,
     SELECTED_NODE,
     annotation,
     best_volume,
+    claim_reference,
     class_name,
     class_of,
     default_class,
@@ -36,6 +37,7 @@ from noxu.workloads.volumes.matching import (
     mismatch,
     names_class,
     waits_for_consumer,
+    with_annotations,
 )
 from noxu.workloads.writes import (
     NORMAL,
@@ -48,6 +50,7 @@ from noxu.workloads.writes import (
     Result,
     Steps,
     Write,
+    is_gone,
     stored,
     with_status,
 )
@@ -169,13 +172,13 @@ def _ask_for_volume(objects: Objects, claim: Object) -> _Writing:
         yield [NewEvent(claim, WARNING, "ProvisioningFailed", text)]
         return
     provisioner = found["provisioner"]
-    if provisioner == "kubernetes.io/no-provisioner":
-        text = "no volume plugin matched name: kubernetes.io/no-provisioner"
+    if provisioner == NO_PROVISIONER:
+        text = f"no volume plugin matched name: {NO_PROVISIONER}"
         yield [NewEvent(claim, WARNING, "ProvisioningFailed", text)]
         return
     if annotation(claim, PROVISIONER) == provisioner:
         return
-    asked = _with_annotations(claim, {OLD_PROVISIONER: provisioner, PROVISIONER: provisioner})
+    asked = with_annotations(claim, {OLD_PROVISIONER: provisioner, PROVISIONER: provisioner})
     claim = yield from _stored([Replace(CLAIMS, asked)])
     yield [NewEvent(claim, NORMAL, "ExternalProvisioning", _WAITING.format(provisioner))]
 
@@ -243,19 +246,7 @@ def _bound_volume(volume: Object, claim: Object) -> Object:
     if is_bound_to(volume, claim) and volume["spec"]["claimRef"].get("uid") == metadata["uid"]:
         return volume
     chosen = {} if is_bound_to(volume, claim) else {BOUND_BY_CONTROLLER: "yes"}
-    return _with_annotations({**volume, "spec": {**volume["spec"], "claimRef": claim_reference(claim)}}, chosen)
-
-
-def claim_reference(claim: Object) -> Object:
-    metadata = claim["metadata"]
-    return {
-        "kind": "PersistentVolumeClaim",
-        "namespace": metadata["namespace"],
-        "name": metadata["name"],
-        "uid": metadata["uid"],
-        "apiVersion": "v1",
-        "resourceVersion": metadata["resourceVersion"],
-    }
+    return with_annotations({**volume, "spec": {**volume["spec"], "claimRef": claim_reference(claim)}}, chosen)
 
 
 def _bound_claim(claim: Object, volume: Object) -> Object:
@@ -265,15 +256,7 @@ def _bound_claim(claim: Object, volume: Object) -> Object:
         added = {BOUND_BY_CONTROLLER: "yes"}
     if annotation(claim, BIND_COMPLETED) is None:
         added = {BIND_COMPLETED: "yes", **added}
-    return _with_annotations(claim, added)
-
-
-def _with_annotations(value: Object, added: dict[str, str]) -> Object:
-    """The same object if nothing is added."""
-    if not added:
-        return value
-    metadata = value["metadata"]
-    return {**value, "metadata": {**metadata, "annotations": {**(metadata.get("annotations") or {}), **added}}}
+    return with_annotations(claim, added)
 
 
 def _stored(writes: Sequence[Replace]) -> _Stored:
@@ -374,7 +357,7 @@ def _delete(volume: Object) -> _Writing:
         yield from _fail(volume, "VolumeFailedDelete", text)
     else:
         [result] = yield [Delete(VOLUMES, volume)]
-        if not (isinstance(result, ApiError) and result.reason == "NotFound"):
+        if not is_gone(result):
             stored(result)
 
 

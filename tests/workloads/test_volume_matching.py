@@ -7,7 +7,7 @@ from typing import Any
 
 from noxu.values import Object
 from noxu.workloads.objects import STORAGE_CLASSES, VOLUMES, Objects
-from noxu.workloads.volumes.matching import best_volume, default_class, mismatch
+from noxu.workloads.volume_matching import best_volume, default_class, mismatch
 from tests.rows import rows
 from tests.workloads.plays import NOW
 from tests.workloads.volumes.storage import UID, claim, reserved, storage_class, volume

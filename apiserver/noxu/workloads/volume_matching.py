@@ -1,4 +1,7 @@
-"""Which volume fits a claim (component-helpers/storage/volume/pv_helpers.go, index.go)."""
+"""Which volume fits a claim, and how the two name each other: for the binder, provisioners and the scheduler.
+
+Sources: component-helpers/storage/volume/pv_helpers.go, index.go.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,8 @@ BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
 PROVISIONED_BY: Final = "pv.kubernetes.io/provisioned-by"
 PROVISIONER: Final = "volume.kubernetes.io/storage-provisioner"
 OLD_PROVISIONER: Final = "volume.beta.kubernetes.io/storage-provisioner"
+NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
+"""The provisioner of a class whose volumes persons make."""
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
 DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
 OLD_DEFAULT_CLASS: Final = "storageclass.beta.kubernetes.io/is-default-class"
@@ -27,6 +32,14 @@ _NOTHING: Final = "0"
 def annotation(value: Object, name: str) -> str | None:
     found: str | None = (value["metadata"].get("annotations") or {}).get(name)
     return found
+
+
+def with_annotations(value: Object, added: dict[str, str]) -> Object:
+    """The same object if nothing is added."""
+    if not added:
+        return value
+    metadata = value["metadata"]
+    return {**value, "metadata": {**metadata, "annotations": {**(metadata.get("annotations") or {}), **added}}}
 
 
 def class_name(value: Object) -> str:
@@ -68,6 +81,18 @@ def is_bound_to(volume: Object, claim: Object) -> bool:
     metadata = claim["metadata"]
     same = reference.get("name") == metadata["name"] and reference.get("namespace") == metadata["namespace"]
     return same and reference.get("uid", "") in ("", metadata["uid"])
+
+
+def claim_reference(claim: Object) -> Object:
+    metadata = claim["metadata"]
+    return {
+        "kind": "PersistentVolumeClaim",
+        "namespace": metadata["namespace"],
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+        "apiVersion": "v1",
+        "resourceVersion": metadata.get("resourceVersion"),
+    }
 
 
 def requested(claim: Object) -> quantity.Quantity:
