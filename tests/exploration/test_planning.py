@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from noxu.exploration.masks import Mask
 from noxu.exploration.planning import plans
 from noxu.exploration.plans import parse
 from noxu.exploration.recording import ObjectPlace, bursts
@@ -11,7 +10,7 @@ from tests.exploration.recordings import CONFIGS, SECRETS, WIDGETS, Script, clea
 
 
 def considered(script: Script, **more: bool) -> Considered:
-    return consider(script.recording(), Mask(), steps=2, **more)
+    return consider(script.recording(), **more)
 
 
 def titles(script: Script, klass: str) -> list[str]:
@@ -233,7 +232,7 @@ def test_what_ends_an_unobserved_state_does_not_depend_on_it() -> None:
 
 def test_reads_are_refused_at_the_start_and_when_there_is_something_to_do() -> None:
     recording = clean().recording(requests=[("list", CONFIGS, 200, 3), ("list", SECRETS, 200, 1)])
-    found = plans(consider(recording, Mask(), steps=2), ["refused"])
+    found = plans(consider(recording), ["refused"])
     later = [plan for plan in found if plan.moves]
     assert [plan.title for plan in later] == [
         "list of configmaps is refused with InternalError once, from when widgets a: it was created",

@@ -17,6 +17,7 @@ from noxu.exploration.exploring import Confirmed
 from noxu.exploration.judging import RunFinding
 from noxu.exploration.plans import CLEAN
 from tests.exploration import recordings
+from tests.timing import HANGS_AFTER
 
 WIDGETS = Path(__file__).parent / "taught" / "widgets.yaml"
 WORKLOAD = [{"apply": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}}}]
@@ -125,7 +126,7 @@ def test_a_signal_ends_an_exploration_of_a_program_that_defends_itself(tmp_path:
                 time.sleep(0.05)
             time.sleep(0.5)
             exploring.send_signal(number)
-            _, said = exploring.communicate(timeout=60)
+            _, said = exploring.communicate(timeout=HANGS_AFTER)
         finally:
             exploring.kill()
     assert exploring.returncode == 128 + number

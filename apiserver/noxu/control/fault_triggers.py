@@ -12,7 +12,7 @@ from typing import Any, Final
 from noxu.api import codec
 from noxu.control.faults.armed import Asked
 from noxu.control.faults.rules import Rule
-from noxu.control.faults.triggers import concerns, fires
+from noxu.control.faults.triggers import Trigger, concerns, fires
 from noxu.control_plane import ControlPlane
 from noxu.registry import kind_names
 from noxu.registry.access import User
@@ -48,22 +48,27 @@ class TriggerWatcher:
                 self._look(rule, resource, event)
 
     def _look(self, rule: Rule, resource: Resource, event: Event) -> None:
-        trigger, key = rule.trigger, event.key
+        trigger = rule.trigger
         if trigger is None or self.seen.get(rule.name, 0) >= trigger.nth:
             return
-        if not concerns(trigger, key.partition.removesuffix("/"), key.name):
-            return
-        before = event.previous
-        old = None if before is None else object_at(StoredObject(key, before.value, before.revision), resource)
-        new = None if event.value is None else object_at(StoredObject(key, event.value, event.revision), resource)
-        if not fires(trigger, old, new):
+        if not fired_by(trigger, resource, event):
             return
         self.seen[rule.name] = self.seen.get(rule.name, 0) + 1
         if self.seen[rule.name] == trigger.nth:
-            self._fired(rule, resource, key)
+            self._fired(rule, resource, event.key)
 
     def end(self) -> None:
         """What was missed while the cache was reset fires nothing."""
+
+
+def fired_by(trigger: Trigger, resource: Resource, event: Event) -> bool:
+    """Whether an event of the resource is what its trigger waits for."""
+    key, before = event.key, event.previous
+    if not concerns(trigger, key.partition.removesuffix("/"), key.name):
+        return False
+    old = None if before is None else object_at(StoredObject(key, before.value, before.revision), resource)
+    new = None if event.value is None else object_at(StoredObject(key, event.value, event.revision), resource)
+    return fires(trigger, old, new)
 
 
 async def mutate(plane: ControlPlane, wanted: Mapping[str, Any], triggered: Resource, key: Key) -> Asked:

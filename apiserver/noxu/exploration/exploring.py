@@ -122,9 +122,7 @@ def learn(exploration: Exploration) -> Learnt:
         recordings.append(recording)
         known = _known(recordings)
     mask = masks.learn(recordings, exploration.ignore)
-    considered = transitions.consider(
-        recordings[0], mask, steps=len(exploration.workload), has_nodes=exploration.nodes is not None
-    )
+    considered = transitions.consider(recordings[0], has_nodes=exploration.nodes is not None)
     clean = judging.clean_runs(recordings, mask)
     webhooks = () if exploration.webhooks is None else (exploration.webhooks.port,)
     ports = sorted({port for recording in recordings for port in recording.ports}.union(webhooks))

@@ -279,16 +279,19 @@ def _in_bursts(recording: RunRecording) -> Iterator[tuple[str, Shape, int]]:
 
 
 def _extra(
-    effect: str, shape: Shape, writes: Sequence[RecordedChange], clean: CleanRuns, recording: RunRecording
-) -> tuple[RecordedChange, int]:
-    """The write that the clean runs do not have, and the step with which its burst began."""
-    begun, seen = bursts(recording), Counter[int]()
+    effect: str, shape: Shape, clean: CleanRuns, recording: RunRecording
+) -> tuple[list[RecordedChange], RecordedChange, int]:
+    """The writes of a shape, the one that the clean runs do not have, and the step with which its burst began."""
+    names, begun, seen = MaskedNames(recording), bursts(recording), Counter[int]()
+    writes = [
+        change for change in _writes_of(recording, effect) if shape_of(change.place, change.object, names) == shape
+    ]
     for write in writes:
         step = begun[write.step]
         seen[step] += 1
         if seen[step] > clean.in_bursts.get((effect, shape, step), 0):
-            return write, step
-    return writes[-1], begun[writes[-1].step]
+            return writes, write, step
+    return writes, writes[-1], begun[writes[-1].step]
 
 
 def _uid(change: RecordedChange) -> str:
@@ -313,18 +316,12 @@ def _planned(plan: RunPlan, shape: Shape) -> bool:
 
 
 def _taken_away(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> Iterator[RunFinding]:
-    names = MaskedNames(recording)
     for shape, number in _counts(recording, "delete").items():
         if number <= clean.deleted.get(shape, 0) or clean.mask.hides(shape) or shape.resource in _TRANSIENT:
             continue
         if _planned(plan, shape):
             continue
-        writes = [
-            change
-            for change in _writes_of(recording, "delete")
-            if shape_of(change.place, change.object, names) == shape
-        ]
-        last, step = _extra("delete", shape, writes, clean, recording)
+        writes, last, step = _extra("delete", shape, clean, recording)
         yield RunFinding(
             "deleted",
             str(shape),
@@ -337,19 +334,13 @@ def _taken_away(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> Ite
 
 
 def _made_again(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> Iterator[RunFinding]:
-    names = MaskedNames(recording)
     gone = _counts(recording, "delete")
     for shape, number in _counts(recording, "create").items():
         usual = clean.created.get(shape, 0)
         replaced = max(gone.get(shape, 0) - clean.deleted.get(shape, 0), 0) + _planned(plan, shape)
         if number <= usual + replaced or clean.mask.hides(shape):
             continue
-        writes = [
-            change
-            for change in _writes_of(recording, "create")
-            if shape_of(change.place, change.object, names) == shape
-        ]
-        last, step = _extra("create", shape, writes, clean, recording)
+        writes, last, step = _extra("create", shape, clean, recording)
         yield RunFinding(
             "created",
             str(shape),

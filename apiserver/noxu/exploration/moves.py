@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from noxu.api.errors import ApiError
 from noxu.control.fault_routes import Faults
-from noxu.control.fault_triggers import WRITER
+from noxu.control.fault_triggers import WRITER, fired_by
 from noxu.control.faults import triggers
 from noxu.control.faults.triggers import Trigger
 from noxu.control.running import Control
@@ -23,7 +23,6 @@ from noxu.registry import kind_names
 from noxu.registry.authors import Author, writing_as
 from noxu.registry.draft import Action, WriteRequest
 from noxu.registry.resource import Resource
-from noxu.registry.stored_object import StoredObject, object_at
 from noxu.values import Object
 from noxu_storage.types import Event, Revision
 
@@ -99,15 +98,10 @@ class Moves:
     def _fires(self, trigger: Trigger | None, event: Event) -> bool:
         if trigger is None:
             return False
-        key, resource = event.key, self._resource(trigger)
-        if resource is None or key.collection != resource.collection:
+        resource = self._resource(trigger)
+        if resource is None or event.key.collection != resource.collection:
             return False
-        if not triggers.concerns(trigger, key.partition.removesuffix("/"), key.name):
-            return False
-        before = event.previous
-        old = None if before is None else object_at(StoredObject(key, before.value, before.revision), resource)
-        new = None if event.value is None else object_at(StoredObject(key, event.value, event.revision), resource)
-        return triggers.fires(trigger, old, new)
+        return fired_by(trigger, resource, event)
 
     def _resource(self, trigger: Trigger) -> Resource | None:
         """None: it is not served yet, so nothing of it can change."""

@@ -26,11 +26,11 @@ from typing import Any, Final, NamedTuple
 import yaml
 
 from noxu.api.errors import ApiError
+from noxu.arguments.explore import CLASSES
 from noxu.control.faults import rules, triggers
 from noxu.features import meant
 from noxu.values import Json, Object
 
-CLASSES: Final = ("crash", "stale", "unobserved", "ambiguous", "refused", "drift", "order", "workload", "spec")
 WORKLOADS: Final = ("statefulsets.apps", "deployments.apps", "daemonsets.apps", "jobs.batch")
 """The resources whose pods a plan of the class `workload` makes fail."""
 _FIELDS: Final = ("class", "title", "faults", "moves", "instances", "steps")

@@ -119,10 +119,6 @@ class RunRecording:
     ports: tuple[int, ...] = ()
     """At which the programs listen, if they have chosen them: two runs at once would be in each other's way."""
 
-    @property
-    def failures(self) -> list[StepResult]:
-        return [step for step in self.steps if step.failure or step.never_idle]
-
 
 def number_of_steps(recording: RunRecording) -> int:
     """How many steps of a workload it has, without its start and its end."""

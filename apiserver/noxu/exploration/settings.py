@@ -28,11 +28,11 @@ from typing import Any, Final, NamedTuple
 
 import yaml
 
+from noxu.arguments.explore import CLASSES
 from noxu.config import ServiceName
 from noxu.control.arguments import duration
 from noxu.exploration import invariants, steps
 from noxu.exploration.invariants import Invariant
-from noxu.exploration.plans import CLASSES
 from noxu.exploration.steps import WorkloadStep
 from noxu.features import meant
 from noxu.testing.sources import Source, path_of

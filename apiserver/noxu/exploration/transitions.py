@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from noxu.control.faults import triggers
-from noxu.exploration.masks import Mask, MaskedNames
 from noxu.exploration.recording import ObjectPlace, RecordedChange, RunRecording, bursts
 from noxu.values import Object
 
@@ -20,31 +19,24 @@ class Considered(NamedTuple):
     """What plans are made of. `watched`: the resources that the controller watches, in order."""
 
     recording: RunRecording
-    mask: Mask
-    names: MaskedNames
     watched: Sequence[str]
     uses_lease: bool = False
     has_nodes: bool = False
-    steps: int = 0
-    """How many the workload has."""
 
     @property
     def writes(self) -> list[RecordedChange]:
         return [change for change in self.recording.changes if change.is_of_controller]
 
 
-def consider(recording: RunRecording, mask: Mask, *, steps: int, has_nodes: bool = False) -> Considered:
+def consider(recording: RunRecording, *, has_nodes: bool = False) -> Considered:
     asked = [(verb, resource) for verb, resource, _, _ in recording.requests]
     watched = [resource for verb, resource in asked if verb == "watch"]
     uses_lease = ("update", "leases.coordination.k8s.io") in asked or ("create", "leases.coordination.k8s.io") in asked
     return Considered(
         recording,
-        mask,
-        MaskedNames(recording),
         [resource for resource in watched if not resource.startswith(("leases.", "events"))],
         uses_lease,
         has_nodes,
-        steps,
     )
 
 
