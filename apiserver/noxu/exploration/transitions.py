@@ -116,14 +116,14 @@ def is_deleting(value: Object | None) -> bool:
     return bool(((value or {}).get("metadata") or {}).get("deletionTimestamp"))
 
 
-_UNTOLD: Final = ("resourceVersion", "managedFields", "generation", "uid", "creationTimestamp", "selfLink")
+_OF_THE_SERVER: Final = ("resourceVersion", "managedFields", "generation", "uid", "creationTimestamp", "selfLink")
 
 
 def differing(before: Any, after: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """The paths of the fields that differ. Lists are compared as a whole."""
     if isinstance(before, dict) and isinstance(after, dict):
         for name in before.keys() | after.keys():
-            if not (path == ("metadata",) and name in _UNTOLD):
+            if not (path == ("metadata",) and name in _OF_THE_SERVER):
                 yield from differing(before.get(name), after.get(name), (*path, name))
     elif before != after:
         yield path
