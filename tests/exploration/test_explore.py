@@ -14,16 +14,17 @@ from conformance import taught
 from noxu.exploration import exploring, judging, plans, recording, runs, settings
 from noxu.exploration.runs import RunFailed
 from noxu.exploration.settings import ControllerCommand, Exploration
+from tests.timing import HANGS_AFTER
 
 TAUGHT = Path(__file__).parent / "taught"
-QUIET = 1.0  # seconds: on a busy machine a controller that has something to do is silent, too
+QUIET = 2.0  # seconds: on a busy machine a controller that has something to do is silent, too
 
 
 def exploration(module: str, *arguments: str) -> Exploration:
     """A single clean run: these controllers do nothing by chance. They are silent for long before they count as idle."""
     case = next(bug for bug in taught.BUGS if bug.name == module)
     command = (sys.executable, "-m", f"tests.exploration.taught.{module}", *arguments)
-    return replace(taught.exploration(case, command), clean_runs=1, quiet=QUIET)
+    return replace(taught.exploration(case, command), clean_runs=1, quiet=QUIET, start_within=HANGS_AFTER)
 
 
 @pytest.mark.slow
@@ -81,7 +82,9 @@ def test_a_bug_in_go_is_found(tmp_path: Path) -> None:
         pytest.skip("there is no compiler of Go")
     binary = taught.built(tmp_path)
     [case] = [bug for bug in taught.BUGS if bug.name == "crash"]
-    explored = replace(taught.exploration(case, [str(binary), "crash", "--bug"]), clean_runs=1, quiet=QUIET)
+    explored = replace(
+        taught.exploration(case, [str(binary), "crash", "--bug"]), clean_runs=1, quiet=QUIET, start_within=HANGS_AFTER
+    )
     learnt = exploring.learn(explored)
     judged = exploring.attempt(explored, learnt, learnt.plans[0])
     assert "secrets default/a is missing at the end" in [finding.sentence for finding in judged.findings]
