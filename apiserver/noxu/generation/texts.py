@@ -109,7 +109,9 @@ def _match(terms: Terms, choose: Choose, longer: int) -> str:
         elif isinstance(term, Members):
             written.append(term.characters[choose(len(term.characters))] if term.characters else "")
         elif isinstance(term, Alternatives):
-            written.append(_match(term.branches[choose(len(term.branches))], choose, longer))
+            branches = term.branches
+            branch = branches[choose(len(branches))] if len(branches) > 1 else branches[0]  # a group has no choice
+            written.append(_match(branch, choose, longer))
         else:
             times = min(term.most, term.fewest + longer)
             times += choose(min(term.most - times, _WIDEST) + 1)
