@@ -28,6 +28,7 @@ COMMANDS: Final = {
     "generate": "print objects that a CRD accepts, or refuses",
     "stubs": "write types of Python for the objects of CRDs",
     "test": "run cases that lie beside manifests, without a server",
+    "preview": "show what new CRDs change for stored objects",
     "migrate": "rewrite stored objects in their storage version",
     "check": "verify what is stored",
     "copy": "copy stored objects between data directories, files and etcd",
@@ -58,6 +59,7 @@ _MODULES: Final = {
     **dict.fromkeys(("migrate", "check", "copy", "snapshot", "export"), "stored"),
     **dict.fromkeys(("restore", "tenant", "user", "clock", "fault", "log", "idle"), "control"),
     "explore": "explore",
+    "preview": "upgrades",
     **dict.fromkeys(("report", "rbac"), "manners"),
     "replay": "recordings",
     **dict.fromkeys(("diff", "blame", "bisect"), "past"),
@@ -149,6 +151,10 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
         ("noxu test --run shrink tests/widgets_test.yaml", "cases whose names contain a text"),
         ("noxu test --update tests/", "accept what came into stored and converted"),
         ("noxu test --watch .", "again whenever a file changes"),
+    ),
+    "preview": (
+        ("noxu preview -f config/crd --kubeconfig ~/.kube/config", "for the objects of a running server"),
+        ("noxu preview -f config/crd --old base/config/crd --old objects/", "for objects in files"),
     ),
     "migrate": (
         ("noxu migrate", "in .noxu, while no server uses it"),
