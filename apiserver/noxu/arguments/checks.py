@@ -1,5 +1,5 @@
-"""The arguments of the commands without a server: validate, explain-write, lint, skeleton, test, generate and
-stubs.
+"""The arguments of the commands without a server: validate, explain-write, lint, skeleton, test, generate,
+stubs and docs.
 """
 
 from __future__ import annotations
@@ -342,3 +342,19 @@ def add_stubs(command: argparse.ArgumentParser) -> None:
         "files", nargs="+", type=Path, metavar="PATH", help="CRDs: YAML or JSON files, directories, - for stdin"
     )
     command.add_argument("-o", dest="out", type=Path, metavar="FILE", help="the file (default: the standard output)")
+
+
+# -- noxu docs ---------------------------------------------------------------------------------------------------------
+
+
+def add_docs(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Write reference pages of the kinds that CRDs define: fields with types, defaults, limits and rules, and examples that "
+        "are accepted. Exit status 2 if an input cannot be read, or has no CRD."
+    )
+    command.add_argument(
+        "files", nargs="+", type=Path, metavar="PATH", help="CRDs: YAML or JSON files, directories, - for stdin"
+    )
+    command.add_argument(
+        "-o", dest="out", type=Path, metavar="DIR", help="the directory (default: Markdown on the standard output)"
+    )
