@@ -10,13 +10,16 @@ from noxu.config import own_version
 from noxu.control import (
     backup,
     clock,
+    coverage_calls,
     diff,
+    explaining,
     fault_routes,
     idle,
     manners_calls,
     past,
     past_calls,
     programs,
+    schema_calls,
     snapshots,
     tenants,
     users,
@@ -49,8 +52,11 @@ ROUTES: Final[Sequence[ControlRoute]] = (
     *past.ROUTES,
     *write_log.ROUTES,
     *manners_calls.ROUTES,
+    *coverage_calls.ROUTES,
     *diff.ROUTES,
     *past_calls.ROUTES,
+    *explaining.ROUTES,
+    *schema_calls.ROUTES,
 )
 """Of all rooms, in the order in which they are listed."""
 
