@@ -43,6 +43,7 @@ COMMANDS: Final = {
     "log": "list what was written to a running server, by whom, and why",
     "report": "report what the clients of a running server do badly, and what to change",
     "rbac": "print the least roles for what the clients of a running server have asked",
+    "replay": "send the requests of a recording again, and compare the answers",
     "diff": "compare what a running server had at two moments, or the CRDs in files",
     "blame": "show who wrote each line of an object last",
     "bisect": "find when a condition on an object became true",
@@ -60,6 +61,7 @@ _MODULES: Final = {
     "explore": "explore",
     "preview": "upgrades",
     **dict.fromkeys(("report", "rbac"), "manners"),
+    "replay": "recordings",
     **dict.fromkeys(("diff", "blame", "bisect"), "past"),
     **dict.fromkeys(("envtest", "completion", "version", "help"), "commands"),
 }
@@ -221,6 +223,10 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
     "rbac": (
         ("noxu rbac --client operator/", "of the server of your kubeconfig"),
         ("noxu rbac --bind system:serviceaccount:shop:operator", "with bindings to the account that runs it"),
+    ),
+    "replay": (
+        ("noxu replay bug.noxu", "against a new server in memory"),
+        ("noxu replay bug.noxu --kubeconfig .noxu/kubeconfig", "against a running one"),
     ),
     "diff": (
         ("noxu diff 5m", "everything that has changed in five minutes"),
