@@ -42,7 +42,7 @@ COMMANDS: Final = {
     "log": "list what was written to a running server, by whom, and why",
     "report": "report what the clients of a running server do badly, and what to change",
     "rbac": "print the least roles for what the clients of a running server have asked",
-    "diff": "compare what a running server had at two moments",
+    "diff": "compare what a running server had at two moments, or the CRDs in files",
     "blame": "show who wrote each line of an object last",
     "bisect": "find when a condition on an object became true",
     "completion": "print what completes commands and options in a shell",
@@ -221,6 +221,7 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
         ("noxu diff 1042 1057", "between two revisions"),
         ("noxu diff 5m now widgets -n attic", "of one kind, in one namespace"),
         ("noxu diff before-the-upgrade widgets/a", "one object since a snapshot"),
+        ("noxu diff base/config/crd config/crd", "CRDs in files: what breaks, with objects that show it"),
     ),
     "blame": (
         ("noxu blame widgets/a", "its lines, with the revision, the time and the writer of each"),

@@ -27,8 +27,11 @@ if TYPE_CHECKING:
     from noxu.cel.kubernetes.patches import apply_configuration as apply_configuration
     from noxu.cel.kubernetes.patches import json_patch as json_patch
     from noxu.cel.kubernetes.patches import plain as plain
+    from noxu.cel.kubernetes.schema_rules import MAX_RULE_ESTIMATE as MAX_RULE_ESTIMATE
+    from noxu.cel.kubernetes.schema_rules import MAX_SCHEMA_ESTIMATE as MAX_SCHEMA_ESTIMATE
     from noxu.cel.kubernetes.schema_rules import SchemaRules as SchemaRules
     from noxu.cel.kubernetes.validation import FailedRule as FailedRule
+    from noxu.cel.kubernetes.validation import RuleOutcome as RuleOutcome
     from noxu.cel.kubernetes.validation import RuleValidator as RuleValidator
     from noxu.cel.library.kubernetes import Authorize as Authorize
     from noxu.cel.library.kubernetes import AuthorizerDecision as AuthorizerDecision
@@ -47,12 +50,15 @@ _HOMES = {
     "TimeExceeded": "errors",
     "Memory": "memory",
     "EvaluationResult": "evaluation.interpreter",
+    "MAX_RULE_ESTIMATE": "kubernetes.schema_rules",
+    "MAX_SCHEMA_ESTIMATE": "kubernetes.schema_rules",
     "PER_CALL_LIMIT": "cost.runtime",
     "PatchError": "kubernetes.patches",
     "Purpose": "kubernetes.admission",
     "SchemaRules": "kubernetes.schema_rules",
     "Type": "types.types",
     "TypeChecker": "kubernetes.admission",
+    "RuleOutcome": "kubernetes.validation",
     "RuleValidator": "kubernetes.validation",
     "Value": "values.values",
     "activation": "kubernetes.admission",
@@ -77,6 +83,7 @@ __all__ = [
     "Memory",
     "PatchError",
     "Purpose",
+    "RuleOutcome",
     "RuleValidator",
     "SchemaRules",
     "TimeExceeded",

@@ -11,12 +11,14 @@ from noxu.control import (
     backup,
     clock,
     diff,
+    explaining,
     fault_routes,
     idle,
     manners_calls,
     past,
     past_calls,
     programs,
+    schema_calls,
     snapshots,
     tenants,
     users,
@@ -51,6 +53,8 @@ ROUTES: Final[Sequence[ControlRoute]] = (
     *manners_calls.ROUTES,
     *diff.ROUTES,
     *past_calls.ROUTES,
+    *explaining.ROUTES,
+    *schema_calls.ROUTES,
 )
 """Of all rooms, in the order in which they are listed."""
 

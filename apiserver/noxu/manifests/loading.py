@@ -33,6 +33,7 @@ from noxu.crd.lint import fix
 from noxu.expressions import expression
 from noxu.manifests.documents import CRD, Document, LoadError, in_order, is_crd
 from noxu.manifests.wording import plain, without_rule
+from noxu.registry.access import ANONYMOUS, User
 from noxu.registry.draft import ENCODED, Action, Body, Options, Outcome, WriteRequest, Written
 from noxu.registry.offload import LOOP_LIMIT
 from noxu.registry.persistence import attempt_again
@@ -385,11 +386,12 @@ async def write(
     trace: Trace | None = None,
     valid_specs: ValidSpecs | None = None,
     replacement: Replacement | None = None,
+    user: User = ANONYMOUS,
 ) -> tuple[Written, Resource]:
     """`apply` for an object of which `value` has at least what identifies it, and `content` is the JSON. Raises ApiError.
 
     Warnings are added to `outcome`, even if the object is refused. `replacement` makes what replaces an object that exists;
-    None: `replacing`.
+    None: `replacing`. `user`: who writes, for admission.
     """
     resource = resource_of(plane, value)
     if resource is None:
@@ -409,6 +411,7 @@ async def write(
         namespace,
         body=Body(content, ENCODED, tuple(duplicates)),
         options=options,
+        user=user,
         features=plane.features,
         valid_specs=valid_specs,
     )

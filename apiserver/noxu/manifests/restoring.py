@@ -13,26 +13,26 @@ from noxu.clock import rfc3339_now
 from noxu.control_plane import ControlPlane
 from noxu.kinds.kind import Context, prepare
 from noxu.manifests import loading
+from noxu.registry.offload import offload
+from noxu.registry.resource import Resource
 from noxu.registry.stored_object import StoredObject, key_of, new_entry
 from noxu.values import Object, copy
 
 
-async def store(plane: ControlPlane, value: Object) -> StoredObject | None:
+async def store(plane: ControlPlane, value: Object, weight: int = 0) -> StoredObject | None:
     """Store an object of a kind that is served, with its name. Returns its entry; None if it has no such kind, or no name.
 
-    Its namespace is created if it does not exist. Raises ApiError, storage.types.Conflict if the object exists, and
+    Its namespace is created if it does not exist. `weight`: the size of the object in bytes, where a large one must not
+    block the loop. Raises ApiError, storage.types.Conflict if the object exists, and
     ValueError, TypeError, AttributeError, KeyError for an object that has not the form of its kind.
     """
-    value = copy(value)  # decoding changes it in place
     resource, name = loading.resource_of(plane, value), loading.name_of(value)
     if resource is None or not name:
         return None
     namespace = loading.namespace_of(resource, value)
     await loading.ensure_namespace(plane, namespace)
     storage, environment = resource.versions.storage, plane.writer.environment
-    value, _ = resource.codec.decode(resource, value)
-    if storage is not resource:
-        value = storage.codec.convert(storage, value)
+    value = await offload(weight, _as_stored, resource, value)
     metadata = value["metadata"]
     metadata["uid"] = environment.identifiers.new_uid()
     metadata["creationTimestamp"] = rfc3339_now(environment.clock)
@@ -45,3 +45,10 @@ async def store(plane: ControlPlane, value: Object) -> StoredObject | None:
     key = key_of(resource, namespace, name)
     await environment.persistence.create(new_entry(key, storage, value, served_as_stored=False))
     return (await plane.reader.collection(resource)).entries.get(key)
+
+
+def _as_stored(resource: Resource, value: Object) -> Object:
+    """The object at the version that is stored."""
+    decoded, _ = resource.codec.decode(resource, copy(value))  # decoding changes it in place
+    storage = resource.versions.storage
+    return decoded if storage is resource else storage.codec.convert(storage, decoded)

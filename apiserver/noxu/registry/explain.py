@@ -203,7 +203,10 @@ def _ratcheted(draft: Draft) -> Iterator[Note]:
     reported = set(map(str, draft.outcome.errors))
     for error in strict.outcome.errors:
         if error.field != NIL and str(error) not in reported:
-            yield Note(error.field, error.body, "ignored: the value has not changed (ratcheting)")
+            yield Note(error.field, error.body, FORGIVEN)
+
+
+FORGIVEN: Final = "ignored: the value has not changed (ratcheting)"
 
 
 Explain = Callable[[Draft, Object, list[Object]], Iterator[Note]]

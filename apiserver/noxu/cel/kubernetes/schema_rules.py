@@ -69,6 +69,8 @@ class SchemaRules:
         self._limit_each = limit_each
         self._total = 0
         self._expensive: list[_RuleCost] = []
+        self.costs: dict[Path, int] = {}
+        """The estimates of all rules and expressions that were checked, by their paths in the schema."""
         self._budget_of_defaults = BUDGET
         self._cpu_budget = cpu_budget
 
@@ -116,6 +118,7 @@ class SchemaRules:
 
     def _too_expensive(self, field: str, path: Path, cost: int) -> Iterator[FieldError]:
         self._total = min(self._total + cost, MAX_UINT64)
+        self.costs[path] = cost
         if cost * 100 >= MAX_SCHEMA_ESTIMATE:
             self._expensive.append(_RuleCost(path, cost))
             self._expensive.sort(key=lambda rule: -rule.cost)
