@@ -239,6 +239,12 @@ def _manners(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="record what clients ask from the start, for noxu report and noxu rbac; else from their first use",
     )
+    group.add_argument(
+        "--record",
+        type=Path,
+        metavar="FILE",
+        help="write all requests, answers, events and writes to this file, for noxu replay: see docs/record-and-replay.md",
+    )
 
 
 def _kubeconfig(command: argparse.ArgumentParser) -> None:
@@ -473,6 +479,7 @@ def complete_serve(options: argparse.Namespace) -> None:
         presets=tuple(options.preset),
         fault_seed=options.fault_seed,
         record_requests=options.record_requests,
+        record=options.record,
         deterministic=options.deterministic,
         nodes=options.nodes,
         stages=tuple(Path(path) for path in options.stages),

@@ -62,6 +62,10 @@ class Interventions:
                 app.observe(self._requests)
         return self._requests
 
+    def record(self, recorder: RequestFilter) -> None:
+        """Let a recorder see all requests from now on."""
+        self._server().app.observe(recorder)
+
     def hit_requests(self, armed: Armed | None, programs: ProgramsUnderTest) -> None:
         """Let the rules of faults hit requests and open watches from now on; None: there are none."""
         before, self._faults = self._faults, None

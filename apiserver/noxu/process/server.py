@@ -65,6 +65,7 @@ INTERVENTIONS: Final = "noxu.http.interventions"
 DETERMINISM: Final = "noxu.control.determinism"
 FAULTS: Final = "noxu.control.fault_routes"
 TRACING: Final = "noxu.process.tracing"
+RECORDER: Final = "noxu.process.recorder"
 """Modules that few servers need."""
 
 log = logging.getLogger("noxu")
@@ -137,6 +138,7 @@ class Server:
         self._handshakes: Handshakes | None = None
         self._http: HttpServer
         self._after = after
+        self.is_restart = after is not None
         self.template = template
         self._base = base
         self.token = ""  # of the administrator, random
@@ -212,7 +214,7 @@ class Server:
             self._closing.push_async_callback(self.history.save)
             await in_background(self._closing, self.history.save_periodically(), "history")
         await self._serve()
-        self._begin_interventions()
+        await self._begin_interventions()
         if self.watch is not None and loaded is not None:
             with writing_as(FILES):
                 await in_background(self._closing, self.watch.run(plane, loaded), "watch of files")
@@ -282,14 +284,16 @@ class Server:
             self._interventions = module.Interventions(lambda: self._http, self.clock, self.caller)
         return self._interventions
 
-    def _begin_interventions(self) -> None:
-        """What the configuration wants: requests that begin one after the other; faults; a record of requests."""
+    async def _begin_interventions(self) -> None:
+        """What the configuration wants: requests that begin one after the other; faults; a record of requests; a recording. Raises StartError."""
         if self.config.deterministic is not None:
             self.interventions.await_turn(partial(import_module(DETERMINISM).until_settled, self.plane))
         if self.config.begins_with_faults:
             import_module(FAULTS).begin(self.control)
         if self.config.record_requests:
             self.interventions.requests()
+        if self.config.record is not None and self.parent is None:
+            await import_module(RECORDER).begin(self, self._closing)
 
     def _seams(self, caller: Caller) -> Seams:
         authentication, root_ca = self.authentication, ""

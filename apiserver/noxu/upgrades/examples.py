@@ -21,8 +21,8 @@ from noxu.go.text import compact_json
 from noxu.registry.resource import Resource
 from noxu.schema.narrowing import Narrowing
 from noxu.schema.structural import MISSING, Structural
-from noxu.upgrades.schema_places import SchemaPlace, SchemaStep, node_at, requiring
-from noxu.values import Json, Object, copy, equal
+from noxu.upgrades.schema_places import SchemaPlace, SchemaStep, differing_fields, node_at, requiring
+from noxu.values import Object, copy, equal
 
 _FEW: Final = 3
 _MANY: Final = 16
@@ -132,7 +132,7 @@ class _Where(NamedTuple):
 
     def _default(self, value: Object, old: Resource, new: Resource) -> str:
         was, now = (_complete(value, resource) for resource in (old, new))
-        for field, before, after in _differences(was, now, ""):
+        for field, before, after in differing_fields(was, now):
             if self.place.matches(field):
                 texts = ["absent" if side is MISSING else compact_json(side) for side in (before, after)]
                 return f"{field} is {texts[1]}, and was {texts[0]}"
@@ -153,19 +153,6 @@ def _complete(value: Object, resource: Resource) -> Object:
     resource.codec.prune(resource, shown)
     resource.codec.default(resource, shown)
     return shown
-
-
-def _differences(was: Json, now: Json, path: str) -> Iterator[tuple[str, Json, Json]]:
-    """The fields of maps whose values differ, with both values."""
-    if isinstance(was, dict) and isinstance(now, dict):
-        for name in dict.fromkeys((*was, *now)):
-            below = f"{path}.{name}" if path else name
-            yield from _differences(was.get(name, MISSING), now.get(name, MISSING), below)
-    elif isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
-        for n, (before, after) in enumerate(zip(was, now, strict=True)):
-            yield from _differences(before, after, f"{path}[{n}]")
-    elif was is MISSING or now is MISSING or not equal(was, now):
-        yield path, was, now
 
 
 # -- values that leave what the new schema allows ---------------------------------------------------------------------

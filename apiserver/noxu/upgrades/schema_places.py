@@ -7,19 +7,21 @@ version 1; the steps spec, ports, items, port; the keyword maximum; the field sp
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
 from noxu.api.field import Path, child, index
 from noxu.expressions import expression
-from noxu.schema.structural import Structural
+from noxu.schema.structural import MISSING, Structural
+from noxu.values import Json, equal
 
 ITEMS: Final = "items"
 VALUES: Final = "additionalProperties"
 _SCHEMA: Final = expression(r"spec\.versions\[(\d+)\]\.schema\.openAPIV3Schema")
 _STEP: Final = expression(r"\.(?:properties\[([^\[\]]*)\]|(items|additionalProperties)(?![\w\[]))")
 _VERSION: Final = expression(r"spec\.versions\[(\d+)\]")
+_INDEX: Final = expression(r"\[\d+\]")
 _ANY_INDEX: Final = r"\[\d+\]"
 _ANY_NAME: Final = r"(?:\[[^\]]*\]|\.[^.\[]+)"
 
@@ -110,3 +112,20 @@ def requiring(schema: Structural, steps: Sequence[SchemaStep], node: Structural)
     required = tuple(dict.fromkeys((*validation.required, step.name)))
     properties = {**schema.properties, step.name: below}
     return replace(schema, nullable=False, properties=properties, validation=replace(validation, required=required))
+
+
+def differing_fields(was: Json, now: Json, path: Path = "") -> Iterator[tuple[Path, Json, Json]]:
+    """The fields of an object whose values differ, with both values; one that is missing is MISSING."""
+    if isinstance(was, dict) and isinstance(now, dict):
+        for name in dict.fromkeys((*was, *now)):
+            yield from differing_fields(was.get(name, MISSING), now.get(name, MISSING), child(path, name))
+    elif isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
+        for n, (before, after) in enumerate(zip(was, now, strict=True)):
+            yield from differing_fields(before, after, index(path, n))
+    elif was is MISSING or now is MISSING or not equal(was, now):
+        yield path, was, now
+
+
+def with_any_index(field: Path) -> str:
+    """`spec.ports[3].port` → `spec.ports[*].port`."""
+    return _INDEX.sub("[*]", field)
