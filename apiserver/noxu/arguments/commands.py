@@ -27,6 +27,7 @@ COMMANDS: Final = {
     "skeleton": "print the skeletons of schemas, which determine pruning",
     "generate": "print objects that a CRD accepts, or refuses",
     "stubs": "write types of Python for the objects of CRDs",
+    "docs": "write reference pages of the kinds that CRDs define",
     "test": "run cases that lie beside manifests, without a server",
     "preview": "show what new CRDs change for stored objects",
     "convert": "convert objects in files to another version, and check conversions",
@@ -56,7 +57,7 @@ COMMANDS: Final = {
 
 _MODULES: Final = {
     **dict.fromkeys(("serve", "run"), "serve"),
-    **dict.fromkeys(("validate", "explain-write", "lint", "skeleton", "test", "generate", "stubs"), "checks"),
+    **dict.fromkeys(("validate", "explain-write", "lint", "skeleton", "test", "generate", "stubs", "docs"), "checks"),
     **dict.fromkeys(("migrate", "check", "copy", "snapshot", "export"), "stored"),
     **dict.fromkeys(("restore", "tenant", "user", "clock", "fault", "log", "idle"), "control"),
     "explore": "explore",
@@ -143,6 +144,7 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
     ),
     "skeleton": (("noxu skeleton config/crd/bases/widgets.yaml", "the fields that pruning keeps"),),
     "stubs": (("noxu stubs config/crd -o widgets_types.pyi", "a TypedDict for each kind and version"),),
+    "docs": (("noxu docs config/crd -o reference/", "pages in Markdown, and one in HTML"),),
     "generate": (
         ("noxu generate widgets.example.com -f config/crd -n 20", "twenty Widgets"),
         ("noxu generate widgets.example.com -f config/crd --invalid", "one that is refused, and why"),
