@@ -1,17 +1,19 @@
-"""The arguments of the commands without a server: validate, explain-write, lint, skeleton, test, generate and
-stubs.
+"""The arguments of the commands without a server: validate, explain-write, lint, skeleton, test, generate,
+stubs and docs.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Final
 
 from noxu.arguments import etcd, values
 from noxu.config import DEFAULT_DATA
 
+COVERAGE_REPORTS: Final = "noxu.coverage.reports"
 OUTPUTS: Final = ("text", "json", "junit", "sarif", "github")
 
 
@@ -102,6 +104,7 @@ _OF_FILES: Final = {
     "--errors-only": "errors_only",
     "--verbose": "verbose",
     "--feature-gates": "feature_gates",
+    "--kubernetes": "kubernetes",
     "-j": "jobs",
     "--no-cache": "no_cache",
 }
@@ -123,6 +126,7 @@ def add_validate(command: argparse.ArgumentParser) -> None:
         help="as for noxu serve; namespaces that no file makes exist in any case",
     )
     values.feature_gates(command)
+    values.kubernetes(command, several=True)
     values.quiet(command)
     stored = command.add_argument_group(
         "stored objects",
@@ -177,10 +181,12 @@ def add_lint(command: argparse.ArgumentParser) -> None:
     command.add_argument("--diff", action="store_true", help="with --fix: show the difference only")
     _add(command, "CRDs")
     _add_detail(command)
+    values.kubernetes(command, several=True)
 
 
 def complete_lint(options: argparse.Namespace) -> None:
     """Raises ValueError for a combination of options that is invalid."""
+    values.set_releases(options)
     _complete(options)
     _check_detail(options)
     _require_files(options)
@@ -212,7 +218,13 @@ def complete_skeleton(options: argparse.Namespace) -> None:
 # -- noxu explain-write ------------------------------------------------------------------------------------------------
 
 
-_IN_MEMORY: Final = {"--old": "old", "--independent": "independent", "--feature-gates": "feature_gates", "-j": "jobs"}
+_IN_MEMORY: Final = {
+    "--old": "old",
+    "--independent": "independent",
+    "--feature-gates": "feature_gates",
+    "--kubernetes": "kubernetes",
+    "-j": "jobs",
+}
 
 
 def add_explain_write(command: argparse.ArgumentParser) -> None:
@@ -222,6 +234,7 @@ def add_explain_write(command: argparse.ArgumentParser) -> None:
     )
     _add(command, "objects, and without a server their CRDs")
     values.feature_gates(command)
+    values.kubernetes(command, several=False)
     server = command.add_argument_group("running server", "Without a server the objects are written in memory.")
     values.server(server)
     server.add_argument("--write", action="store_true", help="write the objects; without it, the write is a dry run")
@@ -292,6 +305,22 @@ def add_test(command: argparse.ArgumentParser) -> None:
         help="run files in N processes; 0: as many as there are processors (default: 1)",
     )
     command.add_argument("--verbose", action="store_true", help="list cases that pass, too")
+    command.add_argument(
+        "--coverage",
+        action="store_true",
+        help="report which fields, enum values, defaults and rules the cases have shown",
+    )
+    values.repeated(
+        command,
+        "--coverage-report",
+        "TYPE",
+        "the report: term (default), text:FILE, json:FILE, html:DIR",
+        parse=str,
+        dest="coverage_reports",
+    )
+    command.add_argument(
+        "--coverage-fail-under", type=float, metavar="PERCENT", help="exit status 1 if less is covered"
+    )
     command.add_argument("--output", choices=OUTPUTS, default="text", help="the output format (default: %(default)s)")
 
 
@@ -303,6 +332,13 @@ def complete_test(options: argparse.Namespace) -> None:
         raise ValueError("--update and --watch exclude each other: a file that is written would be run again")
     if options.output != "text" and (options.watch or options.verbose):
         raise ValueError("--watch and --verbose are for --output text")
+    if not options.coverage and (options.coverage_reports or options.coverage_fail_under is not None):
+        raise ValueError("--coverage-report and --coverage-fail-under need --coverage")
+    if options.coverage and options.watch:
+        raise ValueError("--coverage and --watch exclude each other: a round runs only some of the cases")
+    if options.coverage:
+        wanted = import_module(COVERAGE_REPORTS).wanted
+        options.coverage_reports = [wanted(text, Path()) for text in options.coverage_reports or ["term"]]
 
 
 # -- noxu stubs --------------------------------------------------------------------------------------------------------
@@ -317,3 +353,19 @@ def add_stubs(command: argparse.ArgumentParser) -> None:
         "files", nargs="+", type=Path, metavar="PATH", help="CRDs: YAML or JSON files, directories, - for stdin"
     )
     command.add_argument("-o", dest="out", type=Path, metavar="FILE", help="the file (default: the standard output)")
+
+
+# -- noxu docs ---------------------------------------------------------------------------------------------------------
+
+
+def add_docs(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Write reference pages of the kinds that CRDs define: fields with types, defaults, limits and rules, and examples that "
+        "are accepted. Exit status 2 if an input cannot be read, or has no CRD."
+    )
+    command.add_argument(
+        "files", nargs="+", type=Path, metavar="PATH", help="CRDs: YAML or JSON files, directories, - for stdin"
+    )
+    command.add_argument(
+        "-o", dest="out", type=Path, metavar="DIR", help="the directory (default: Markdown on the standard output)"
+    )

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from noxu import releases
 from noxu.config import HTTPS_PORT, MAX_NODES, ServiceName
 from noxu.control.retention import history_of
 from noxu.expressions import expression
@@ -164,10 +165,44 @@ def feature_gates(command: argparse.ArgumentParser | argparse._ArgumentGroup) ->
     )
 
 
-def set_features(options: argparse.Namespace) -> None:
-    """Set `options.features`. Raises ValueError."""
+def kubernetes(command: argparse.ArgumentParser | argparse._ArgumentGroup, *, several: bool) -> None:
+    """Add --kubernetes, whose value is a list of releases; with `several`, it may have more than one."""
+    known = f"{releases.named(releases.OLDEST)} to {releases.named(releases.NEWEST)}"
+    command.add_argument(
+        "--kubernetes",
+        type=_releases if several else _release,
+        default=(),
+        metavar="VERSION,..." if several else "VERSION",
+        help=f"judge as these versions of Kubernetes: {known} (default: {releases.named(releases.NEWEST)})"
+        if several
+        else f"answer as this version of Kubernetes: {known} (default: {releases.named(releases.NEWEST)})",
+    )
+
+
+def _releases(text: str) -> tuple[int, ...]:
     try:
-        options.features = parse_gates(options.feature_gates)
+        return releases.parse_list([text])
+    except ValueError as error:
+        raise refused(str(error)) from None
+
+
+def _release(text: str) -> tuple[int, ...]:
+    try:
+        return (releases.parse(text),)
+    except ValueError as error:
+        raise refused(str(error)) from None
+
+
+def set_releases(options: argparse.Namespace) -> None:
+    """Set `options.kubernetes` to the newest release if none is given."""
+    options.kubernetes = options.kubernetes or (releases.NEWEST,)
+
+
+def set_features(options: argparse.Namespace) -> None:
+    """Set `options.features` to those of each release, by release; `options.kubernetes` is set as well. Raises ValueError."""
+    set_releases(options)
+    try:
+        options.features = {release: parse_gates(options.feature_gates, release) for release in options.kubernetes}
     except ValueError as error:
         raise ValueError(f"argument --feature-gates: {error}") from None
 
@@ -176,20 +211,23 @@ def output(command: argparse.ArgumentParser) -> None:
     command.add_argument("--output", choices=OUTPUTS, default="text", help="the output format (default: %(default)s)")
 
 
-def control(command: argparse.ArgumentParser, *outputs: str, by_default: str = "") -> None:
+def control(command: argparse.ArgumentParser, *outputs: str, by_default: str = "", metavar: str | None = None) -> None:
     """Add the options of a command that asks a running server: which one, and the output format, by default the first one.
 
-    `by_default` describes a default that depends on other arguments: then it is None here.
+    `by_default` describes a default that depends on other arguments: then it is None here. `metavar` stands for the formats
+    where they are too many for a line.
     """
     group = command.add_argument_group("server", "By default that of your kubeconfig, as for kubectl.")
     server(group)
     choices = (*outputs, *(each for each in CONTROL_OUTPUTS if each not in outputs))
+    listed = f": {', '.join(choices)}" if metavar else ""
     command.add_argument(
         "-o",
         "--output",
         choices=choices,
+        metavar=metavar,
         default=None if by_default else choices[0],
-        help=f"the output format (default: {by_default or choices[0]})",
+        help=f"the output format{listed} (default: {by_default or choices[0]})",
     )
 
 
