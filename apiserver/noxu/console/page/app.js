@@ -13,8 +13,10 @@ import { liveSource } from "./data.js";
 import { Dialog, Field, Problem } from "./widgets.js";
 import { timelineView } from "./timeline.js";
 import { kindsView } from "./kinds.js";
+import { breakView } from "./break.js";
+import { mannersView } from "./manners.js";
 
-const VIEWS = [timelineView, kindsView];
+const VIEWS = [timelineView, kindsView, breakView, mannersView];
 const hasView = (route) => VIEWS.some((each) => each.route === route);
 
 function App({ source }) {
