@@ -104,7 +104,7 @@ def test_simulated_nodes(nodes: int | None, stages: bool, answer: str, message: 
 
 def test_simulated_nodes_of_a_command() -> None:
     """The names are those that a person writes there."""
-    with pytest.raises(ValueError, match="^--stages is about simulated nodes: add --nodes$"):
+    with pytest.raises(ValueError, match=r"^--stages is about simulated nodes: add --nodes$"):
         check_workloads(None, stages=True, exec="", option="--")
 
 
