@@ -32,7 +32,7 @@ from typing import Final, NamedTuple
 
 from noxu.exploration import exploring, runs, steps
 from noxu.exploration.exploring import Confirmed, Learnt, UnusableController
-from noxu.exploration.judging import RunFinding
+from noxu.exploration.findings import RunFinding
 from noxu.exploration.plans import RunPlan
 from noxu.exploration.runs import RunFailed, RunInterrupted
 from noxu.exploration.settings import ControllerCommand, Exploration
@@ -245,7 +245,7 @@ def replayed(table: Sequence[tuple[Line, Exploration]], times: int, at_most: int
     """Find plans, and run each again, all of them in turn: what there is when the command is ended is a result, too."""
     found: list[FoundPlan] = []
     with contextlib.suppress(RunInterrupted), ThreadPoolExecutor(AT_ONCE) as pool:
-        for some in pool.map(lambda each: [*found_plans(*each, at_most)], table):
+        for some in pool.map(lambda each: [*found_plans(each[0], each[1], at_most)], table):
             found += some
         for number in range(times):
             began = time.monotonic()
