@@ -1,12 +1,14 @@
 """Client libraries that do what a test says: programs that read a command a line, and answer with a line of JSON.
 
-The commands are those of `informer/driven/main.go`.
+The commands are those of `informer/driven/main.go`. kube-rs is skipped unless it was built before, by `cargo build` in
+`kube_rs`, which compiles 200 crates: nothing is downloaded here.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,10 +19,11 @@ from typing import Any, Final, Self
 
 import pytest
 
-from tests.clients.test_client_go import build
-from tests.optional import require_package
+from tests.clients.test_client_go import BUILD_TIMEOUT, build
+from tests.optional import require_package, skip_without_program
 
 PROGRAMS: Final = Path(__file__).with_name("programs")
+KUBE_RS: Final = Path(__file__).with_name("kube_rs")
 
 
 class Driven:
@@ -71,6 +74,25 @@ def python(kubeconfig: Path, _: Built) -> Driven:
     return Driven("kubernetes", [sys.executable, PROGRAMS / "driven_kubernetes.py", kubeconfig], {})
 
 
+def kube_rs(kubeconfig: Path, *, streamed: bool) -> Driven:
+    """kube-rs, with streamed lists or with lists and watches."""
+    program, more = kube_rs_built(), ["streamed"] if streamed else []
+    name = "kube-rs, streamed list" if streamed else "kube-rs"
+    return Driven(name, [program, *more], {"KUBECONFIG": str(kubeconfig)})
+
+
+@cache
+def kube_rs_built() -> Path:
+    """The program of kube-rs, which is built again if its source is newer."""
+    program = KUBE_RS / "target/debug/driven"
+    if not shutil.which("cargo") or not program.exists():
+        skip_without_program("cargo, with tests/clients/kube_rs built")
+    command = ["cargo", "build", "--offline", "--quiet"]
+    built = subprocess.run(command, check=False, cwd=KUBE_RS, capture_output=True, text=True, timeout=BUILD_TIMEOUT)
+    assert built.returncode == 0, built.stderr
+    return program
+
+
 def kopf(kubeconfig: Path) -> Driven:
     require_package("kopf")
     return Driven("kopf", [sys.executable, PROGRAMS / "driven_kopf.py", kubeconfig], {}, "kopf/*")
@@ -80,6 +102,8 @@ CLIENTS: Final[dict[str, Callable[[Path, Built], Driven]]] = {
     "client-go": lambda kubeconfig, built: client_go(kubeconfig, built, streamed=False),
     "client-go, streamed list": lambda kubeconfig, built: client_go(kubeconfig, built, streamed=True),
     "kubernetes": python,
+    "kube-rs": lambda kubeconfig, _: kube_rs(kubeconfig, streamed=False),
+    "kube-rs, streamed list": lambda kubeconfig, _: kube_rs(kubeconfig, streamed=True),
 }
 """Those with all commands. An operator of kopf follows, and has no others of theirs."""
 

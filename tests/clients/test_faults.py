@@ -1,7 +1,8 @@
 """What clients do when their writes meet a fault: the table in docs/faults.md, "What clients do".
 
-What the libraries do by themselves differs: client-go sends again what it is told to send later (Retry-After), and urllib3
-sends updates again whose connection breaks. A create is sent again by those who call a library, as `ensure` does.
+What the libraries do by themselves differs: client-go sends again what it is told to send later (Retry-After), kube-rs what is
+refused with 429, 503 or 504, and urllib3 sends updates again whose connection breaks. A create is sent again by those who call
+a library, as `ensure` does.
 """
 
 from __future__ import annotations
@@ -22,6 +23,11 @@ class ByClient(NamedTuple):
 
     client_go: Any
     kubernetes: Any
+    kube_rs: Any
+
+    def of(self, client: Driven) -> Any:
+        by_name = {"client-go": self.client_go, "kubernetes": self.kubernetes, "kube-rs": self.kube_rs}
+        return by_name[client.name.partition(",")[0]]
 
 
 class Write(NamedTuple):
@@ -44,20 +50,26 @@ _CREATED: Final = ["a 1", "b 1"]
 WRITES: Final = {
     "a conflict": Write({"error": "Conflict", "times": 2}, "increase a", ["Conflict", "Conflict", "done"], 3, ["a 2"]),
     "an error": Write({"error": 500}, "create b", "InternalError", 1, _THERE),
-    "no service": Write({"error": 503}, "create b", "ServiceUnavailable", 1, _THERE),
+    "no service": Write(
+        {"error": 503, "times": 1},
+        "create b",
+        ByClient("ServiceUnavailable", "ServiceUnavailable", "done"),
+        ByClient(1, 1, 2),
+        ByClient(_THERE, _THERE, _CREATED),
+    ),
     "too many requests": Write(
         {"error": "TooManyRequests", "times": 1},
         "create b",
-        ByClient("done", "TooManyRequests"),
-        ByClient(2, 1),
-        ByClient(_CREATED, _THERE),
+        ByClient("done", "TooManyRequests", "done"),
+        ByClient(2, 1, 2),
+        ByClient(_CREATED, _THERE, _CREATED),
     ),
     "no service, come again": Write(
         {"error": {"code": 503, "retryAfter": 1}, "times": 1},
         "create b",
-        ByClient("done", "ServiceUnavailable"),
-        ByClient(2, 1),
-        ByClient(_CREATED, _THERE),
+        ByClient("done", "ServiceUnavailable", "done"),
+        ByClient(2, 1, 2),
+        ByClient(_CREATED, _THERE, _CREATED),
     ),
     "a delay": Write({"delay": "20ms"}, "create b", "done", 1, _CREATED),
     "no answer": Write({"hang": True}, "create b 0.5", "timed out", 1, _THERE),
@@ -69,13 +81,17 @@ WRITES: Final = {
         {"reset": "after", "times": 1}, "generate b-", ["lost", "done"], 2, ["a 1", "b- 1", "b- 1"]
     ),
     "an update, broken before": Write(
-        {"reset": "before", "times": 1}, "increase a", ByClient(["lost", "done"], ["done"]), 2, ["a 2"]
+        {"reset": "before", "times": 1},
+        "increase a",
+        ByClient(["lost", "done"], ["done"], ["lost", "done"]),
+        2,
+        ["a 2"],
     ),
     "an update, broken after": Write(
         {"reset": "after", "times": 1},
         "increase a",
-        ByClient(["lost", "done"], ["Conflict", "done"]),
-        ByClient(2, 3),
+        ByClient(["lost", "done"], ["Conflict", "done"], ["lost", "done"]),
+        ByClient(2, 3, 2),
         ["a 3"],
     ),
     "a disk that accepts no writes": Write({"store": "unavailable"}, "create b", "InternalError", 1, _THERE),
@@ -111,12 +127,7 @@ def test_a_write_meets_a_fault(row: str, client: Driven, server: Noxu, new_names
     with server.fault(**matched, delay=0) as requests, server.fault(**matched, **write.fault):
         answer = client(command, namespace, *words)
     there = [f"{name[:2]} {number}" for name, number in numbers(server, namespace).items()]
-    expected = (_of(client, value) for value in (write.answer, write.requests, write.there))
-    assert (answer, requests.hits, there) == tuple(expected)
-
-
-def _of(client: Driven, value: Any) -> Any:
-    """What is expected of a client."""
-    if not isinstance(value, ByClient):
-        return value
-    return value.kubernetes if client.name == "kubernetes" else value.client_go
+    expected = (write.answer, write.requests, write.there)
+    assert (answer, requests.hits, there) == tuple(
+        value.of(client) if isinstance(value, ByClient) else value for value in expected
+    )

@@ -55,12 +55,12 @@ FOLLOWS: Final = {
 }
 
 
-STREAMED: Final = "client-go, streamed list"
+STREAMED: Final = ("client-go, streamed list", "kube-rs, streamed list")
 CASES: Final = [
     (row, client)
-    for client in ("client-go", STREAMED, "kubernetes", "kopf")
+    for client in ("client-go", "kube-rs", *STREAMED, "kubernetes", "kopf")
     for row, follow in FOLLOWS.items()
-    if client != STREAMED or follow.fault.get("verbs") != ["list"]  # it lists by a watch
+    if client not in STREAMED or follow.fault.get("verbs") != ["list"]  # they list by a watch
     if (client, row) != ("kopf", "an expired watch")  # see test_faults_kopf.py
 ]
 
@@ -106,3 +106,24 @@ def _once(events: list[str]) -> list[str]:
         if event not in kept and event.replace("update", "add") not in kept:
             kept.append(event)
     return kept
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("client", "is_told"),
+    [("client-go", True), ("kubernetes", True), ("kube-rs", False), ("kube-rs, streamed list", False)],
+    indirect=["client"],
+)
+def test_a_deletion_between_a_watch_and_a_list(
+    client: Driven, is_told: bool, server: Noxu, new_namespace: Callable[[], str]
+) -> None:
+    """A reflector of kube-rs has the objects of the list only, and its watcher tells of no deletion."""
+    namespace = new_namespace()
+    put(server, namespace, "a", 1)
+    client("follow", namespace)
+    eventually(lambda: client("seen", namespace)["store"] == ["a 1"])
+    with server.fault(resource="configmaps", user_agent=client.agent, view="hold"):
+        server.delete("configmaps", "a", namespace=namespace)
+    eventually(lambda: client("seen", namespace)["store"] == [])
+    eventually(lambda: not is_told or "delete a 1" in client("seen", namespace)["events"])
+    assert ("delete a 1" in client("seen", namespace)["events"]) is is_told

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from noxu.cel.kubernetes.schema_rules import MAX_SCHEMA_ESTIMATE as MAX_SCHEMA_ESTIMATE
     from noxu.cel.kubernetes.schema_rules import SchemaRules as SchemaRules
     from noxu.cel.kubernetes.validation import FailedRule as FailedRule
+    from noxu.cel.kubernetes.validation import RuleOutcome as RuleOutcome
     from noxu.cel.kubernetes.validation import RuleValidator as RuleValidator
     from noxu.cel.library.kubernetes import Authorize as Authorize
     from noxu.cel.library.kubernetes import AuthorizerDecision as AuthorizerDecision
@@ -57,6 +58,7 @@ _HOMES = {
     "SchemaRules": "kubernetes.schema_rules",
     "Type": "types.types",
     "TypeChecker": "kubernetes.admission",
+    "RuleOutcome": "kubernetes.validation",
     "RuleValidator": "kubernetes.validation",
     "Value": "values.values",
     "activation": "kubernetes.admission",
@@ -81,6 +83,7 @@ __all__ = [
     "Memory",
     "PatchError",
     "Purpose",
+    "RuleOutcome",
     "RuleValidator",
     "SchemaRules",
     "TimeExceeded",

@@ -12,6 +12,7 @@ A rule that fails on an unchanged value gives a warning, unless it is a transiti
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
@@ -80,6 +81,14 @@ class ValidationResult(NamedTuple):
     failed: list[FailedRule]
 
 
+class RuleOutcome(NamedTuple):
+    """What a rule has said of one value. `place` is its node in the schema, such as `spec.ports[*].name`."""
+
+    place: Path
+    rule: str
+    holds: bool
+
+
 class RuleValidator:
     """Validates values by the rules of their schema. Rules are compiled when they are first needed."""
 
@@ -118,6 +127,17 @@ class RuleValidator:
             finally:
                 CURRENT.reset(token)
         return ValidationResult(run.errors, run.warnings, run.budget, run.failed)
+
+    def outcomes(self, new: Json, old: Json = None) -> list[RuleOutcome]:
+        """What each rule says of each value that it is evaluated on, in their order, without those that fail to run.
+
+        It interprets all rules, also those that hold, which `validate` does not list. The limits of costs are the same.
+        """
+        run = _OutcomeRun(BUDGET, None)
+        if self._node is not None:
+            with suppress(_Exhausted):
+                run.node(self._node, ("",), new, old, _UNCORRELATED)
+        return run.outcomes
 
 
 _NOT_TYPED: Final = "rule compiler initialization error: failed to convert to declType for CEL validation rules"
@@ -439,6 +459,38 @@ class _NodeRun:
             return ""
         message = trim_space(outcome.value)
         return "" if "\n" in message or len(message.encode()) > _MAX_MESSAGE else message
+
+
+class _OutcomeRun(_Run):
+    """A run that evaluates every rule, and keeps what it says."""
+
+    def __init__(self, budget: int, cpu_budget: CpuBudget | None) -> None:
+        super().__init__(budget, cpu_budget)
+        self.outcomes: list[RuleOutcome] = []
+
+    def rules(self, node: _Node, location: _Location, new: Json, old: Json, ratchet: _Ratchet) -> None:
+        place, node_run = _schema_place(location), _NodeRun(self, node, location, new, old, ratchet)
+        for rule in node.rules:
+            program = rule.condition.program
+            if program is None or (rule.needs_old and old is None):
+                continue
+            variables = node_run.variables_with_optional if rule.rule.optional_old_self else node_run.variables
+            outcome = program.evaluate(variables, PER_CALL_LIMIT, None)
+            self.take(outcome.cost, location, node)
+            if outcome.error is None:
+                self.outcomes.append(RuleOutcome(place, rule.rule.rule, outcome.value is True))
+
+
+def _schema_place(location: _Location) -> Path:
+    """The node of the schema at a location: items and values of maps are `[*]`."""
+    steps = []
+    while len(location) == 3:
+        steps.append(location)
+        location = location[0]  # type: ignore[assignment]
+    place = str(location[0])
+    for _, step, is_field in reversed(steps):
+        place = child(place, str(step)) if is_field else f"{place}[*]"
+    return place
 
 
 def _message_or_rule(rule: ValidationRule) -> str:
