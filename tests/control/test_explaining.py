@@ -12,6 +12,7 @@ from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.control import arguments, explaining, schema_calls
 from noxu.control.calls import ControlCall, ControlRoute
+from noxu.control.running import Control
 from noxu.control_plane import ControlPlane, running
 from noxu.manifests import loading
 from noxu.registry.access import ANONYMOUS
@@ -55,9 +56,11 @@ async def plane() -> AsyncIterator[ControlPlane]:
         yield plane
 
 
-async def called(plane: ControlPlane, route: ControlRoute, query: dict[str, list[str]], **body: Any) -> Object:
+async def called(
+    plane: ControlPlane, route: ControlRoute, query: dict[str, list[str]], control: Control | None = None, **body: Any
+) -> Object:
     """What a route answers; nothing is written meanwhile."""
-    control: Any = SimpleNamespace(server=SimpleNamespace(plane=plane))
+    control = Control(SimpleNamespace(plane=plane)) if control is None else control
     before = plane.store.revision
     sent = arguments.from_body(codec.encode(body, sort_keys=False) if body else b"", route.body, route.path)
     asked = arguments.from_query(query, route.query, route.path)
@@ -181,6 +184,8 @@ async def test_the_schema_of_a_kind(plane: ControlPlane) -> None:
     [rule] = spec["rules"]
     assert rule["cost"] > 0
     assert rule["expensive"] is False
+    assert rule["stored"] == {"true": 3, "false": 0}
+    assert answer["counting"] is False
     used = {field["name"]: field.get("used") for field in spec["fields"]}
     assert used["low"] == {"set": 3, "default": 3}
     assert used["colour"] == {"set": 3, "values": {'"red"': 3}}
@@ -207,3 +212,23 @@ async def test_kinds_without_a_tree(plane: ControlPlane, kind: str, code: int) -
     with pytest.raises(ApiError) as refusal:
         await called(plane, schema_calls.ROUTES[0], {"type": [kind]})
     assert refusal.value.code == code
+
+
+async def test_what_writes_show_is_counted_once_it_was_asked_for(plane: ControlPlane) -> None:
+    control = Control(SimpleNamespace(plane=plane))
+    schema, _, switch = schema_calls.ROUTES
+
+    async def rule() -> tuple[Any, Any]:
+        answer = await called(plane, schema, {"type": ["widgets"]}, control)
+        [spec] = [field for field in answer["tree"]["fields"] if field["name"] == "spec"]
+        return answer.get("writes"), spec["rules"][0].get("written")
+
+    assert await rule() == (None, None)
+    assert await called(plane, switch, {}, control, on=True) == {"on": True}
+    await loading.apply(plane, widget("w4", high=9))
+    with pytest.raises(ApiError):
+        await loading.apply(plane, widget("w5", high=3, low=9))
+    assert await rule() == (2, {"true": 1, "false": 1})
+    assert await called(plane, switch, {}, control, on=False) == {"on": False}
+    await loading.apply(plane, widget("w6", high=9))
+    assert await rule() == (2, {"true": 1, "false": 1})

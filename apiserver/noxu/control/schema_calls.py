@@ -3,8 +3,11 @@
     GET  /_noxu/schema?type=widgets              of the definition that is stored
     POST /_noxu/schema {"definition": "…"}       of one that is not: JSON, or a text of YAML; nothing is stored
 
+    PUT  /_noxu/coverage {"on": true}            count from now on what writes show of all schemas
+
 The findings are those of `noxu lint`, with its advice. How objects use a schema is counted over those that are stored, as they
-are read at that version, up to MAX_COUNTED.
+are read at that version, up to MAX_COUNTED. What writes show (`noxu.coverage`: also those that are refused) is counted only once it
+was asked for; until then writes cost what they always cost.
 """
 
 from __future__ import annotations
@@ -15,11 +18,15 @@ from typing import Final
 from noxu import cel
 from noxu.api.errors import ApiError, bad_request
 from noxu.api.field import FieldError
-from noxu.control.arguments import INTEGER, TEXT, Argument, refused
+from noxu.control.arguments import BOOLEAN, INTEGER, TEXT, Argument, refused
 from noxu.control.calls import ControlCall, ControlRoute
 from noxu.control.explaining import WRITTEN, decoded
-from noxu.control.schema_tree import count, tree
+from noxu.control.running import Control
+from noxu.control.schema_tree import add_coverage, add_outcomes, count, tree
 from noxu.control_plane import ControlPlane, resource_of
+from noxu.coverage.collecting import Collector
+from noxu.coverage.counting import CountedWrite, add, counts
+from noxu.coverage.trees import version_trees
 from noxu.crd import lint
 from noxu.crd import types as crd
 from noxu.manifests.documents import is_crd
@@ -51,7 +58,13 @@ async def stored_schema(call: ControlCall) -> Object:
     definitions = resource_of(plane.served_resources, crd.GROUP, crd.RESOURCE)
     entry = (await plane.reader.collection(definitions)).entries[key_of(definitions, "", str(resource.group_resource))]
     definition = await offload(len(entry.stored), object_at, entry, definitions)
-    return await _answer(plane, definition, call.query["version"] or resource.version, call.query["counted"])
+    answer = await _answer(plane, definition, call.query["version"] or resource.version, call.query["counted"])
+    counting = call.control.part(CountedWrites)
+    answer["counting"] = counting.is_on
+    if counting.has_begun and answer["tree"] is not None:
+        schema = _schema_of(definition, answer["version"])
+        answer["writes"] = await offload(LOOP_LIMIT + 1, _add_writes, answer, schema, counting.collector.collected())
+    return answer
 
 
 async def sent_schema(call: ControlCall) -> Object:
@@ -70,6 +83,50 @@ async def _answer(plane: ControlPlane, definition: Object, version: str, counted
     if live is not None and counted and answer["tree"] is not None:
         answer["counted"] = await _count_stored(plane, live, answer["tree"], counted)
     return answer
+
+
+def _schema_of(definition: Object, version: str) -> Object:
+    [found] = [each for each in definition["spec"]["versions"] if each["name"] == version]
+    schema: Object = found["schema"]["openAPIV3Schema"]
+    return schema
+
+
+# -- what writes show --------------------------------------------------------------------------------------------------
+
+
+class CountedWrites:
+    """Counts the writes of one server, once it is switched on. A part of `Control`."""
+
+    def __init__(self, control: Control) -> None:
+        self._writer = control.server.plane.writer
+        self.collector = Collector()
+        self.has_begun = False
+
+    @property
+    def is_on(self) -> bool:
+        return self.has_begun and self.collector.is_counting
+
+    def switch(self, *, on: bool) -> None:
+        """Count from now on, or no longer; what was counted is kept."""
+        if on and not self.has_begun:
+            self.has_begun = True
+            self.collector.follow(self._writer)
+        self.collector.is_counting = on
+
+
+async def switch_coverage(call: ControlCall) -> Object:
+    """Begin to count what writes show of schemas, or stop."""
+    counting = call.control.part(CountedWrites)
+    counting.switch(on=call.body["on"])
+    return {"on": counting.is_on}
+
+
+def _add_writes(answer: Object, schema: Object, collected: Object) -> int:
+    """Add what writes have shown to the tree of an answer, in place. Returns in how many writes."""
+    of_kind = collected["counts"].get(answer["name"], {})
+    [covered] = version_trees(answer["name"], {answer["version"]: schema}, of_kind)
+    add_coverage(answer["tree"], covered)
+    return int(covered["writes"])
 
 
 # -- a definition ------------------------------------------------------------------------------------------------------
@@ -154,20 +211,28 @@ async def _count_stored(plane: ControlPlane, live: Resource, shown: Json, most: 
     await prepared(live.versions)
     entries = list((await plane.reader.collection(live)).entries.values())
     portion: list[StoredObject] = []
+    outcomes: Object = {}
     size = 0
     for number, entry in enumerate(entries[:most], 1):
         portion.append(entry)
         size += len(entry.stored)
         if len(portion) == _PORTION or size > _PORTION_BYTES or number == min(most, len(entries)):
             served = await entries_at(portion, live)
-            await offload(LOOP_LIMIT + 1, _count, shown, served, live)
+            await offload(LOOP_LIMIT + 1, _count, shown, outcomes, served, live)
             portion, size = [], 0
             await asyncio.sleep(0)
+    add_outcomes(shown, outcomes)
     return {"objects": min(most, len(entries)), "remaining": max(0, len(entries) - most)}
 
 
-def _count(shown: Json, entries: list[StoredObject], live: Resource) -> None:
-    count(shown, (object_at(entry, live) for entry in entries))
+def _count(shown: Json, outcomes: Object, entries: list[StoredObject], live: Resource) -> None:
+    """Count in a tree and in the outcomes of its rules, both in place."""
+    schema = live.schema
+    for entry in entries:
+        value = object_at(entry, live)
+        count(shown, [value])
+        if schema is not None and live.rules is not None:
+            add(outcomes, counts(CountedWrite(schema, live.rules, value, None, [value]))["rules"])
 
 
 _VERSION: Final = Argument(TEXT, "one of its versions; none: the one that is stored", "")
@@ -194,5 +259,12 @@ ROUTES: Final = (
             "version": _VERSION,
             "counted": _COUNTED,
         },
+    ),
+    ControlRoute(
+        "PUT",
+        "/_noxu/coverage",
+        switch_coverage,
+        "Count what writes show of the schemas of their objects, from now on, or no longer.",
+        body={"on": Argument(BOOLEAN, "whether to count", required=True)},
     ),
 )

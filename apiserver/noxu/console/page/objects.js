@@ -74,6 +74,8 @@ function Moment({ source, write, previous, writes, asked, route, hasView, sessio
   const hidden = isSecret && !isShown ? { secrets: "false" } : {};
   const blame = useAsked(() => source.get("/_noxu/blame", { ...asked, at, ...hidden }), [source, at, asked.type, asked.namespace, asked.name, isShown]);
   const tab = route.query.tab || "diff";
+  const next = writes[writes.indexOf(write) + 1];
+  const until = next ? next.revision - 1 : "now"; // Events about a state come after it
   const kubectl = kubectlLine(source, session, asked, at);
   const who = [write.user, write.userAgent].filter(Boolean).join(", ");
   return html`
@@ -90,7 +92,7 @@ function Moment({ source, write, previous, writes, asked, route, hasView, sessio
     ${tab === "diff" ? html`<${Change} key=${write.revision} source=${source} asked=${asked} write=${write} previous=${previous} lines=${blame.value && blame.value.lines} hidden=${hidden} />` : null}
     ${tab === "state" && blame.value ? html`${isDeleted ? html`<p class="quiet">Its last state:</p>` : null}<${Code} text=${textOf(blame.value.lines)} language="yaml" />` : null}
     ${tab === "blame" && blame.value ? html`<${BlameLines} blame=${blame.value} at=${at} asked=${asked} route=${route} />` : null}
-    ${tab === "events" ? html`<${Happenings} source=${source} asked=${asked} at=${write.revision} writes=${writes} route=${route} kind=${blame.value && blame.value.object.kind} />` : null}`;
+    ${tab === "events" ? html`<${Happenings} source=${source} asked=${asked} at=${write.revision} until=${until} writes=${writes} route=${route} kind=${blame.value && blame.value.object.kind} />` : null}`;
 }
 
 const textOf = (lines) => lines.map((each) => each.text).join("\n");
@@ -150,8 +152,8 @@ function BlameLines({ blame, at, asked, route }) {
   ${blame.complete ? null : html`<p class="quiet">Its oldest states are no longer kept: lines of the first revision here may be older.</p>`}`;
 }
 
-function Happenings({ source, asked, at, writes, route, kind }) {
-  const path = `/_noxu/at/${at}/api/v1/${asked.namespace ? `namespaces/${encodeURIComponent(asked.namespace)}/` : ""}events`;
+function Happenings({ source, asked, at, until, writes, route, kind }) {
+  const path = `/_noxu/at/${until}/api/v1/${asked.namespace ? `namespaces/${encodeURIComponent(asked.namespace)}/` : ""}events`;
   const events = useAsked(
     () => source.get(path, { fieldSelector: `involvedObject.name=${asked.name}${kind ? `,involvedObject.kind=${kind}` : ""}` }),
     [source, path, asked.name, kind],

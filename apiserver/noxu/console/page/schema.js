@@ -2,16 +2,17 @@
 // it. And what is wrong with a definition that is pasted. The address names the kind: #/schema/widgets.example.com
 import { html, useEffect, useState } from "./vendor/preact.js";
 import { go, hrefOf } from "./router.js";
-import { Choice, Empty, Field, Problem, Tabs, Toolbar, useAsked } from "./widgets.js";
+import { Choice, Empty, Field, Problem, Toolbar, useAsked, useWrites } from "./widgets.js";
 import { Editor } from "./why.js";
 
 export const schemaView = { route: "schema", title: "Schemas", component: Schemas };
 
 const CHECK_PAUSE = 300; // milliseconds after the last key
 const RULE_BUDGET = 10000000; // of one rule; all of a schema may have ten times that
+const COUNT_PAUSE = 2000; // milliseconds between two counts while objects change
 const OPEN_LEVELS = 2; // that are open at first
 
-function Schemas({ source, route }) {
+function Schemas({ source, route, session, askToken }) {
   const [resource] = route.path;
   const kinds = useAsked(() => source.get("/_noxu/console/kinds"), [source]);
   if (!kinds.value) return html`<${Problem} error=${kinds.error} />`;
@@ -25,16 +26,21 @@ function Schemas({ source, route }) {
     ${isPasted
       ? html`<${Pasted} source=${source} query=${route.query} />`
       : resource
-        ? html`<${OfKind} key=${resource} source=${source} resource=${resource} query=${route.query} />`
+        ? html`<${OfKind} key=${resource} source=${source} resource=${resource} query=${route.query} session=${session} askToken=${askToken} />`
         : html`<${Empty} title=${custom.length ? "Choose a kind" : "This server has no kinds of yours yet"}><p>Its schema is shown with what its rules cost and how its objects use it. Or paste a definition to see what is wrong with it.</p><//>`}
   </div>`;
 }
 
-function OfKind({ source, resource, query }) {
+function OfKind({ source, resource, query, session, askToken }) {
   const version = query.version || "";
+  const [refusal, setRefusal] = useState(null);
   const schema = useAsked(() => source.get("/_noxu/schema", { type: resource, version }), [source, resource, version]);
-  return html`<section aria-labelledby="schema"><${Problem} error=${schema.error} />
-    ${schema.value ? html`<${Shown} schema=${schema.value} query=${query} at=${[resource]} />` : null}</section>`;
+  useWrites(source, ([, , type]) => type === resource, schema.again, COUNT_PAUSE, [source, resource]);
+  const isOn = Boolean(schema.value && schema.value.counting);
+  const turn = () =>
+    session && !session.mayWrite ? askToken() : source.send("PUT", "/_noxu/coverage", { on: !isOn }).then(schema.again, setRefusal);
+  return html`<section aria-labelledby="schema"><${Problem} error=${schema.error || refusal} />
+    ${schema.value ? html`<${Shown} schema=${schema.value} query=${query} at=${[resource]}>${source.isLive ? html`<button type="button" class="quiet" onClick=${turn}>${isOn ? "Stop counting writes" : "Count writes from now on"}</button>` : null}<//>` : null}</section>`;
 }
 
 function Pasted({ source, query }) {
@@ -60,9 +66,10 @@ function Pasted({ source, query }) {
 
 // -- a schema ------------------------------------------------------------------------------------------------------
 
+const EACH = "[*]"; // the name of the node of items and values
 const FILTERS = [["", "All fields"], ["unused", "Never set"], ["rules", "With rules"]];
 
-function Shown({ schema, query, at, isPasted }) {
+function Shown({ schema, query, at, isPasted, children }) {
   const change = (changes) => go(hrefOf("schema", at, { ...query, ...changes }), true);
   const costs = costsOf(schema.tree);
   const counted = schema.counted;
@@ -74,9 +81,17 @@ function Shown({ schema, query, at, isPasted }) {
           <${Choice} label="Only" value=${query.only || ""} change=${(only) => change({ only })} options=${counted ? FILTERS : FILTERS.filter(([each]) => each !== "unused")} />
           ${schema.versions.length > 1 ? html`<${Choice} label="Version" value=${schema.version} change=${(version) => change({ version })} options=${schema.versions.map((each) => [each, each])} />` : null}
         <//>
-        <p class="quiet">${costs.rules ? html`${costs.rules} ${costs.rules === 1 ? "rule costs" : "rules cost"} ${share(costs.total / (RULE_BUDGET * 10))} of what the rules of a schema may cost together. ` : "It has no rules. "}${counted ? `Used by ${counted.objects.toLocaleString("en")} stored ${counted.objects === 1 ? "object" : "objects"}${counted.remaining ? `, and ${counted.remaining.toLocaleString("en")} more that are not counted` : ""}.` : ""}</p>
+        <p class="quiet summary">${summaryOf(schema, costs)} ${children}</p>
         <div class="tree"><${Nodes} nodes=${schema.tree.fields || []} above=${schema.tree} isCounted=${Boolean(counted && counted.objects)} level=${0} wanted=${wantedBy(query)} /></div>`
       : html`<p class="quiet">This version has no schema.</p>`}`;
+}
+
+function summaryOf({ counted, writes, tree }, costs) {
+  const many = (number, one, more) => `${number.toLocaleString("en")} ${number === 1 ? one : more}`;
+  const sentences = [costs.rules ? `${many(costs.rules, "rule costs", "rules cost")} ${costs.total.toLocaleString("en")} of ${(RULE_BUDGET * 10).toLocaleString("en")} together.` : "It has no rules."];
+  if (counted) sentences.push(`Used by ${many(counted.objects, "stored object", "stored objects")}${counted.remaining ? `, and ${counted.remaining.toLocaleString("en")} more that are not counted` : ""}.`);
+  if (writes !== undefined) sentences.push(`Seen in ${many(writes, "write", "writes")}.`);
+  return sentences.join(" ");
 }
 
 function Findings({ findings, isPasted }) {
@@ -98,9 +113,11 @@ function wantedBy({ find = "", only = "" }) {
   if (!find && !only) return null;
   const text = find.toLowerCase();
   const isWanted = (node) =>
-    (node.path.toLowerCase().includes(text) && (only !== "unused" || !node.used) && (only !== "rules" || Boolean(node.rules))) || (node.fields || []).some(isWanted);
+    (node.path.toLowerCase().includes(text) && (only !== "unused" || isUnused(node)) && (only !== "rules" || Boolean(node.rules))) || (node.fields || []).some(isWanted);
   return isWanted;
 }
+
+const isUnused = (node) => !node.used && !(node.written && (node.written.set || node.written.defaulted));
 
 function Nodes({ nodes, above, isCounted, level, wanted }) {
   const shown = wanted ? nodes.filter(wanted) : nodes;
@@ -116,7 +133,7 @@ function Node({ node, above, isCounted, level, wanted }) {
       ${hasMore
         ? html`<button type="button" class="turn" aria-expanded=${opened} aria-label=${`Fields of ${node.path}`} onClick=${() => setOpen(!opened)}>${opened ? "▾" : "▸"}</button>`
         : html`<span class="turn"></span>`}
-      <code class="name">${NAMES[node.name] || node.name}</code>
+      <code class="name">${node.name === EACH ? (above.type.startsWith("list") ? "each item" : "each value") : node.name}</code>
       <span class="type">${node.type}${node.required ? html` <strong>required</strong>` : null}${node.nullable ? ", may be null" : ""}${node.default === undefined ? null : html` <code>= ${JSON.stringify(node.default).slice(0, 60)}</code>`}</span>
       ${isCounted ? html`<${Use} node=${node} above=${above} />` : null}
     </div>
@@ -130,16 +147,21 @@ function Node({ node, above, isCounted, level, wanted }) {
     ${opened && node.cut ? html`<p class="quiet">${node.cut} fields are not shown: the schema is too large.</p>` : null}`;
 }
 
-const NAMES = { "[]": "each item", "{}": "each value" };
-
-// How often a field is set where it may be.
-function Use({ node, above, isCounted }) {
+// How often a field is set where it may be, in stored objects and in writes.
+function Use({ node, above }) {
   const used = node.used || { set: 0 };
   const most = (above.used && above.used.set) || 0;
-  const many = node.name === "[]" || node.name === "{}";
+  const isMany = node.name === EACH;
   const part = most ? Math.min(used.set / most, 1) : 0;
-  const said = !used.set ? "never set" : many ? `${used.set} ${node.name === "[]" ? "items" : "values"}` : `${share(part)} set${used.default ? `, ${used.default === used.set ? "always" : share(used.default / used.set)} the default` : ""}`;
-  return html`<span class=${`use ${used.set ? "" : "unused"}`}>${many || !isCounted ? null : html`<${Bar} part=${part} />`}${said}</span>`;
+  const ofDefault = used.default ? `, ${used.default === used.set ? "always" : share(used.default / used.set)} the default` : "";
+  const said = isMany ? `${used.set} in all` : used.set ? `${share(part)} set${ofDefault}` : "never set";
+  return html`<span class=${`use ${isUnused(node) ? "unused" : ""}`}>${isMany ? null : html`<${Bar} part=${part} />`}${said}${writtenUse(node.written)}</span>`;
+}
+
+function writtenUse(written) {
+  if (!written) return "";
+  const times = [["set", written.set], ["filled in", written.defaulted]].filter(([, each]) => each !== undefined);
+  return html` <small>in writes ${times.map(([word, each]) => `${word} ${each}×`).join(", ")}</small>`;
 }
 
 function EnumValue({ value, used, isCounted }) {
@@ -148,16 +170,19 @@ function EnumValue({ value, used, isCounted }) {
 }
 
 function Rule({ rule }) {
-  const part = rule.cost === undefined ? 0 : rule.cost / RULE_BUDGET;
   return html`<div class=${`costs ${rule.expensive ? "expensive" : ""}`}>
     <pre class="rule"><code>${rule.rule}</code></pre>
     ${rule.message ? html`<p class="quiet">${rule.message}</p>` : null}
-    ${rule.cost === undefined ? null : html`<p class="use"><${Bar} part=${logarithmic(part)} isBad=${rule.expensive} />${rule.expensive ? `costs ${part > 100 ? "more than 100" : part.toFixed(1)} times what a rule may` : `${share(part)} of what a rule may cost`}</p>`}
+    ${rule.cost === undefined ? null : html`<p class="use"><${Bar} part=${logarithmic(rule.cost)} isBad=${rule.expensive} />costs ${rule.cost.toLocaleString("en")} of ${RULE_BUDGET.toLocaleString("en")}</p>`}
+    ${rule.stored ? html`<p class="use">${outcomesText(rule.stored, "stored objects")}</p>` : null}
+    ${rule.written ? html`<p class=${`use ${rule.written.true && rule.written.false ? "" : "unused"}`}>${outcomesText(rule.written, "writes")}${rule.written.true ? "" : ": never seen true"}${rule.written.false ? "" : ": never seen false"}</p>` : null}
   </div>`;
 }
 
-// Costs differ by powers of ten: a bar that is half full has a cost of about 3000, one that is full the whole budget.
-const logarithmic = (part) => (part <= 0 ? 0 : Math.min(Math.max(1 + Math.log10(part) / 7, 0.02), 1));
+const outcomesText = (outcomes, what) => `true in ${outcomes.true.toLocaleString("en")}, false in ${outcomes.false.toLocaleString("en")} ${what}`;
+
+// Costs differ by powers of ten: a bar that is half full costs 3162, a full one the whole budget.
+const logarithmic = (cost) => Math.min(Math.max(Math.log10(cost || 1) / Math.log10(RULE_BUDGET), 0.02), 1);
 
 function Bar({ part, isBad }) {
   return html`<span class=${`bar ${isBad ? "bad" : ""}`} aria-hidden="true"><i style=${{ width: `${Math.round(part * 100)}%` }}></i></span>`;

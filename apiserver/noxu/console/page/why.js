@@ -4,11 +4,13 @@ import { html, useEffect, useMemo, useRef, useState } from "./vendor/preact.js";
 import { CodeJar } from "./vendor/codejar.js";
 import { Prism } from "./vendor/prism.js";
 import { go, hrefOf } from "./router.js";
-import { Choice, Empty, Problem, Tabs, toYaml, useAsked } from "./widgets.js";
+import { Choice, Empty, Problem, Tabs, toYaml, useAsked, useWrites } from "./widgets.js";
 
 export const whyView = { route: "why", title: "Why?", component: Why };
 
 const TRY_PAUSE = 250; // milliseconds after the last key
+const VERDICT_PAUSE = 1000; // milliseconds between two verdicts while objects change
+const DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io";
 const MOST_STORED = 200;
 const OF_SERVERS = ["managedFields", "resourceVersion", "uid", "creationTimestamp", "generation", "selfLink"];
 
@@ -19,7 +21,8 @@ function Why({ source, route }) {
   const items = kinds.value.items.filter((each) => each.custom || each.resource === resource || each.count);
   const kind = items.find((each) => each.resource === resource);
   return html`<section aria-labelledby="why">
-    <h1 id="why">${name ? html`Why is ${name} as it is?` : "Why?"} <small>Change something and see what the server would say. Nothing is stored.</small></h1>
+    <h1 id="why">${name ? `Why is ${name} as it is?` : "Why?"}</h1>
+    <p class="quiet">Change something and see what the server would say. Nothing is stored.</p>
     ${kind && name
       ? null
       : html`<div class="toolbar"><${Choice} label="Kind" value=${resource || ""} change=${(next) => go(hrefOf("why", [next]))} options=${[["", "Choose a kind"], ...items.map((each) => [each.resource, `${each.kind} (${each.resource})`])]} /></div>`}
@@ -69,6 +72,7 @@ function Trial({ source, kind, begun, field }) {
     () => source.send("POST", "/_noxu/explain", { object: asked.object, ...(isChanged ? { definition: asked.definition, stored: MOST_STORED } : {}) }),
     [source, asked],
   );
+  useWrites(source, ([, , type]) => type === kind.resource || type === DEFINITIONS, verdict.again, VERDICT_PAUSE, [source, kind.resource]);
   const tabs = [["object", "The object"], ...(begun.definition ? [["definition", isChanged ? "The definition (changed)" : "The definition"]] : [])];
   const change = (text) => setTexts((before) => ({ ...before, [edited]: text }));
   return html`<div class="trial">
@@ -91,16 +95,22 @@ export function Editor({ label, text, change, language = "yaml" }) {
   const element = useRef(null);
   const jar = useRef(null);
   const changed = useRef(change);
+  const told = useRef(text); // what both sides know: any other text comes from outside
   changed.current = change;
   useEffect(() => {
     const paint = (each) => each.replaceChildren(...tokensOf(each.textContent, language));
     jar.current = CodeJar(element.current, paint, { tab: "  ", catchTab: false, addClosing: false });
     jar.current.updateCode(text, false);
-    jar.current.onUpdate((next) => changed.current(next));
+    jar.current.onUpdate((next) => {
+      told.current = next;
+      changed.current(next);
+    });
     return () => jar.current.destroy();
   }, []);
   useEffect(() => {
-    if (jar.current.toString() !== text) jar.current.updateCode(text, false);
+    if (told.current === text) return;
+    told.current = text;
+    jar.current.updateCode(text, false);
   }, [text]);
   return html`<div ref=${element} class="code editor" role="textbox" aria-multiline="true" aria-label=${label} tabindex="0"></div>`;
 }
