@@ -46,6 +46,7 @@ OPTIONAL: Final = {
     "data": "a folder `shared` next to the checkout",
     "program: apiextensions-apiserver": "built from its source and named by NOXU_APIEXTENSIONS_APISERVER, see docs/etcd.md",
     "program: cargo": "Rust, and `cargo build` in tests/docs/projects/rust and in tests/clients/kube_rs",
+    "program: chromium": "Debian's package chromium, or any Chromium on the PATH",
     "program: go": "Go, and the module in its cache: `go mod download` of sigs.k8s.io/controller-runtime (with client-go)",
     "program: helm": "Helm 3 or 4 on the PATH",
     "program: java": "a JDK, 17 or later, on the PATH",

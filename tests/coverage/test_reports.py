@@ -29,7 +29,7 @@ def test_the_text_is_a_table_with_what_is_missing(made: list[Object]) -> None:
         "widgets.example.com/v1        3      2/3           0/2        0/1     0/2       25%",
         "  spec: rule 'self.size < 4' never true",
         "  spec: rule 'self.size < 4' never false",
-        "  spec.mode: never set (and 2 more below it)",
+        "  spec.mode: never set (with 2 further points)",
         "  spec.size: default 1 never taken",
         "all of them: 25%",
     ]

@@ -62,7 +62,7 @@ def test_the_server_s_own_fields_are_no_points() -> None:
 
 
 def test_what_is_below_a_field_that_was_never_set_is_one_line() -> None:
-    assert list(missing(covered(SPEC))) == [("spec", "never set (and 7 more below it)")]
+    assert list(missing(covered(SPEC))) == [("spec", "never set (with 7 further points)")]
 
 
 def test_collections_are_merged() -> None:

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Final
 
 from noxu.arguments import etcd, values
 from noxu.config import DEFAULT_DATA
 
+COVERAGE_REPORTS: Final = "noxu.coverage.reports"
 OUTPUTS: Final = ("text", "json", "junit", "sarif", "github")
 
 
@@ -292,6 +294,22 @@ def add_test(command: argparse.ArgumentParser) -> None:
         help="run files in N processes; 0: as many as there are processors (default: 1)",
     )
     command.add_argument("--verbose", action="store_true", help="list cases that pass, too")
+    command.add_argument(
+        "--coverage",
+        action="store_true",
+        help="report which fields, enum values, defaults and rules the cases have shown",
+    )
+    values.repeated(
+        command,
+        "--coverage-report",
+        "TYPE",
+        "the report: term (default), text:FILE, json:FILE, html:DIR",
+        parse=str,
+        dest="coverage_reports",
+    )
+    command.add_argument(
+        "--coverage-fail-under", type=float, metavar="PERCENT", help="exit status 1 if less is covered"
+    )
     command.add_argument("--output", choices=OUTPUTS, default="text", help="the output format (default: %(default)s)")
 
 
@@ -303,6 +321,13 @@ def complete_test(options: argparse.Namespace) -> None:
         raise ValueError("--update and --watch exclude each other: a file that is written would be run again")
     if options.output != "text" and (options.watch or options.verbose):
         raise ValueError("--watch and --verbose are for --output text")
+    if not options.coverage and (options.coverage_reports or options.coverage_fail_under is not None):
+        raise ValueError("--coverage-report and --coverage-fail-under need --coverage")
+    if options.coverage and options.watch:
+        raise ValueError("--coverage and --watch exclude each other: a round runs only some of the cases")
+    if options.coverage:
+        wanted = import_module(COVERAGE_REPORTS).wanted
+        options.coverage_reports = [wanted(text, Path()) for text in options.coverage_reports or ["term"]]
 
 
 # -- noxu stubs --------------------------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ COMMANDS: Final = {
     "generate": "print objects that a CRD accepts, or refuses",
     "stubs": "write types of Python for the objects of CRDs",
     "test": "run cases that lie beside manifests, without a server",
+    "preview": "show what new CRDs change for stored objects",
     "migrate": "rewrite stored objects in their storage version",
     "check": "verify what is stored",
     "copy": "copy stored objects between data directories, files and etcd",
@@ -42,7 +43,7 @@ COMMANDS: Final = {
     "log": "list what was written to a running server, by whom, and why",
     "report": "report what the clients of a running server do badly, and what to change",
     "rbac": "print the least roles for what the clients of a running server have asked",
-    "diff": "compare what a running server had at two moments",
+    "diff": "compare what a running server had at two moments, or the CRDs in files",
     "blame": "show who wrote each line of an object last",
     "bisect": "find when a condition on an object became true",
     "completion": "print what completes commands and options in a shell",
@@ -57,6 +58,7 @@ _MODULES: Final = {
     **dict.fromkeys(("migrate", "check", "copy", "snapshot", "export"), "stored"),
     **dict.fromkeys(("restore", "tenant", "user", "clock", "fault", "log", "idle"), "control"),
     "explore": "explore",
+    "preview": "upgrades",
     **dict.fromkeys(("report", "rbac"), "manners"),
     **dict.fromkeys(("diff", "blame", "bisect"), "past"),
     **dict.fromkeys(("envtest", "completion", "version", "help"), "commands"),
@@ -148,6 +150,10 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
         ("noxu test --update tests/", "accept what came into stored and converted"),
         ("noxu test --watch .", "again whenever a file changes"),
     ),
+    "preview": (
+        ("noxu preview -f config/crd --kubeconfig ~/.kube/config", "for the objects of a running server"),
+        ("noxu preview -f config/crd --old base/config/crd --old objects/", "for objects in files"),
+    ),
     "migrate": (
         ("noxu migrate", "in .noxu, while no server uses it"),
         ("noxu migrate --kubeconfig ~/.kube/config widgets.example.com", "one CRD of a running server"),
@@ -221,6 +227,7 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
         ("noxu diff 1042 1057", "between two revisions"),
         ("noxu diff 5m now widgets -n attic", "of one kind, in one namespace"),
         ("noxu diff before-the-upgrade widgets/a", "one object since a snapshot"),
+        ("noxu diff base/config/crd config/crd", "CRDs in files: what breaks, with objects that show it"),
     ),
     "blame": (
         ("noxu blame widgets/a", "its lines, with the revision, the time and the writer of each"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Final
 
 from noxu.arguments import values
@@ -13,10 +14,11 @@ _MOMENT: Final = "a revision (1042), a time (2026-03-01T12:00:00Z), how long ago
 def add_diff(command: argparse.ArgumentParser) -> None:
     command.description = (
         "Compare what a running server had at two moments: all objects that were created, deleted and changed in between, "
-        "those of a kind, or one, as YAML in the format of diff -u."
+        "those of a kind, or one, as YAML in the format of diff -u. Of two files or directories the CRDs are compared: what "
+        "breaks when the second ones take the place of the first ones; exit status 1 if something does."
     )
-    command.add_argument("since", metavar="FROM", help=_MOMENT)
-    command.add_argument("to", nargs="?", metavar="TO", help="another moment (default: now)")
+    command.add_argument("since", metavar="FROM", help=f"{_MOMENT}; or a file or directory with the former CRDs")
+    command.add_argument("to", nargs="?", metavar="TO", help="another moment (default: now), or the new CRDs")
     command.add_argument(
         "what", nargs="?", metavar="TYPE[/NAME]", help="a kind, or an object; one with a / may follow FROM directly"
     )
@@ -24,16 +26,52 @@ def add_diff(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--limit", type=int, default=500, metavar="NUMBER", help="objects at most (default: %(default)s)"
     )
-    values.control(command, "text")
+    values.control(command, "text", *values.CONTROL_OUTPUTS, *_OF_FILES, metavar="FORMAT")
+    files = command.add_argument_group("CRDs in files")
+    files.add_argument("--no-examples", action="store_true", help="look for no objects that show what breaks")
+    files.add_argument("--strict", action="store_true", help="exit status 1 if something may break, too")
+    files.add_argument(
+        "--verbose", action="store_true", help="list compatible changes, and those that repeat one by one"
+    )
+
+
+_OF_FILES: Final = ("junit", "markdown", "sarif", "github")
+_OF_SERVERS: Final = ("table", "yaml")
+_MANIFESTS: Final = (".yaml", ".yml", ".json")
 
 
 def complete_diff(options: argparse.Namespace) -> None:
     """Raises ValueError."""
     values.check_control(options)
+    options.compares_files = _compares_files(options)
+    if options.compares_files:
+        _complete_files(options)
+        return
+    if options.output in _OF_FILES or options.no_examples or options.strict or options.verbose:
+        raise ValueError(f"--no-examples, --strict, --verbose and -o {', '.join(_OF_FILES)} are for CRDs in files")
     if options.to is not None and options.what is None and "/" in options.to:
         options.to, options.what = None, options.to
     options.to = options.to or "now"
     options.type, _, options.name = (options.what or "").partition("/")
+
+
+def _compares_files(options: argparse.Namespace) -> bool:
+    """Whether the arguments are files: the first one cannot be a moment, or both exist and no server is named."""
+    if options.server or options.kubeconfig or options.what:
+        return False
+    first, second = options.since, options.to
+    if first == "-" or "/" in first or first.endswith(_MANIFESTS):
+        return True
+    return second is not None and Path(first).exists() and (second == "-" or Path(second).exists())
+
+
+def _complete_files(options: argparse.Namespace) -> None:
+    """Raises ValueError."""
+    if options.to is None:
+        raise ValueError("give the new CRDs, too: noxu diff OLD NEW")
+    if options.output in _OF_SERVERS:
+        raise ValueError(f"-o {options.output} is for moments of a server")
+    options.old, options.files, options.allow_empty = [Path(options.since)], [Path(options.to)], True
 
 
 def add_blame(command: argparse.ArgumentParser) -> None:

@@ -176,20 +176,23 @@ def output(command: argparse.ArgumentParser) -> None:
     command.add_argument("--output", choices=OUTPUTS, default="text", help="the output format (default: %(default)s)")
 
 
-def control(command: argparse.ArgumentParser, *outputs: str, by_default: str = "") -> None:
+def control(command: argparse.ArgumentParser, *outputs: str, by_default: str = "", metavar: str | None = None) -> None:
     """Add the options of a command that asks a running server: which one, and the output format, by default the first one.
 
-    `by_default` describes a default that depends on other arguments: then it is None here.
+    `by_default` describes a default that depends on other arguments: then it is None here. `metavar` stands for the formats
+    where they are too many for a line.
     """
     group = command.add_argument_group("server", "By default that of your kubeconfig, as for kubectl.")
     server(group)
     choices = (*outputs, *(each for each in CONTROL_OUTPUTS if each not in outputs))
+    listed = f": {', '.join(choices)}" if metavar else ""
     command.add_argument(
         "-o",
         "--output",
         choices=choices,
+        metavar=metavar,
         default=None if by_default else choices[0],
-        help=f"the output format (default: {by_default or choices[0]})",
+        help=f"the output format{listed} (default: {by_default or choices[0]})",
     )
 
 

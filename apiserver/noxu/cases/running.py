@@ -21,23 +21,30 @@ from noxu.control_plane import ControlPlane
 from noxu.registry.offload import without_threads
 
 Chosen = Callable[[Case], bool]
+Observe = Callable[[ControlPlane], object]
+"""Is called with a control plane that has what is given, before the cases are written to it."""
 
 
 def every(_: Case) -> bool:
     return True
 
 
-def run_paths(paths: Iterable[Path], chosen: Chosen = every, *, updates: bool = False) -> list[FileOutcome]:
+def nothing(_: ControlPlane) -> None: ...
+
+
+def run_paths(
+    paths: Iterable[Path], chosen: Chosen = every, observe: Observe = nothing, *, updates: bool = False
+) -> list[FileOutcome]:
     """Read and run files. `updates`: see `case_files.read`."""
-    return run([read(path, updates=updates) for path in paths], chosen)
+    return run([read(path, updates=updates) for path in paths], chosen, observe)
 
 
-def run(files: Sequence[CaseFile], chosen: Chosen = every) -> list[FileOutcome]:
+def run(files: Sequence[CaseFile], chosen: Chosen = every, observe: Observe = nothing) -> list[FileOutcome]:
     """The outcomes of files, in their order."""
-    return asyncio.run(_run(files, chosen))
+    return asyncio.run(_run(files, chosen, observe))
 
 
-async def _run(files: Sequence[CaseFile], chosen: Chosen) -> list[FileOutcome]:
+async def _run(files: Sequence[CaseFile], chosen: Chosen, observe: Observe) -> list[FileOutcome]:
     outcomes: dict[int, FileOutcome] = {}
     together: dict[bytes, list[CaseFile]] = {}
     for file in files:
@@ -48,6 +55,7 @@ async def _run(files: Sequence[CaseFile], chosen: Chosen) -> list[FileOutcome]:
     with without_threads():
         for members in together.values():
             async with planes.given_plane(members[0].given) as (plane, problems):
+                observe(plane)
                 for file in members:
                     ran = [] if problems else [await _case(plane, case) for case in file.cases if chosen(case)]
                     outcomes[id(file)] = FileOutcome(file, ran, problems)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from importlib import import_module
 
 from noxu.commands import calls
 from noxu.commands.api_client import ApiClient
@@ -12,7 +13,9 @@ from noxu.values import Object
 
 
 def run_diff(options: argparse.Namespace) -> int:
-    """Exit status 0; 1: the server does not answer, or refuses."""
+    """Exit status 0; 1: the server does not answer, or refuses. That of `noxu.commands.diff` if files are compared."""
+    if options.compares_files:
+        return import_module("noxu.commands.diff").run(options)  # type: ignore[no-any-return]
     return calls.answered(options, lambda client: _diff(options, client))
 
 

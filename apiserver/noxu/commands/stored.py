@@ -115,8 +115,8 @@ def run(options: argparse.Namespace) -> int:
     """Exit status 0: all objects are valid; 1: some are invalid; 2: some cannot be validated."""
     report = StoredReport()
     try:
-        replacements = _definitions_in(options.files, report)
-        with _source(options) as source, progress.shown("validate", quiet=options.quiet) as show:
+        replacements = definitions_in(options.files, report)
+        with source_of(options) as source, progress.shown("validate", quiet=options.quiet) as show:
             _validate_all(source, replacements, report, show)
             report.failures += source.unreadable()
             sees_hidden = source.sees_hidden or bool(replacements)
@@ -138,7 +138,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 @contextlib.contextmanager
-def _source(options: argparse.Namespace) -> Iterator[ObjectsOfDefinitions]:
+def source_of(options: argparse.Namespace) -> Iterator[ObjectsOfDefinitions]:
     try:
         with opened(options, "validate in it") as place:
             yield ServedCustomResources(place) if isinstance(place, ApiClient) else StoredCustomResources(place)
@@ -222,7 +222,7 @@ class ServedCustomResources:
 # -- validation -------------------------------------------------------------------------------------------------------
 
 
-def _definitions_in(files: list[Path], report: StoredReport) -> dict[str, Object]:
+def definitions_in(files: list[Path], report: StoredReport) -> dict[str, Object]:
     """The CRDs in files, by name. Raises LoadError."""
     definitions = {}
     for document in loading.ready(checked(read_paths(files, command="validate"))):

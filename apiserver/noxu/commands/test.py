@@ -2,6 +2,7 @@
 
     noxu test tests/                  # all files *_test.yaml
     noxu test --update tests/         # what came becomes what is expected, in `stored` and `converted`
+    noxu test --coverage tests/       # and which parts of the schemas they have shown
     noxu test --watch .               # again, whenever a file changes that a file of cases names
 
 A case that fails has findings at the fields that it expects, each with a diff in YAML, and what the stages of the write said.
@@ -16,9 +17,10 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from importlib import import_module
 from itertools import count as endless
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu import garbage
 from noxu.api import codec
@@ -35,13 +37,14 @@ from noxu.manifests.watch import SHARE, Signatures, WatchedPaths
 from noxu.observability.logs import shown_on
 from noxu.values import Json, Object
 
+COVERAGE: Final = "noxu.commands.case_coverage"
 EVERY: Final = 0.1  # seconds between two looks at the files
 _RESULTS: Final[dict[Verdict, findings.Result]] = {"passed": "valid", "failed": "refused", "unusable": "unreadable"}
 _COLOURS: Final = {"passed": "green", "failed": "red", "unusable": "red"}
 
 
 def run(options: argparse.Namespace) -> int:
-    """Exit status 0: all cases pass; 1: one fails; 2: one cannot be run."""
+    """Exit status 0: all cases pass; 1: one fails, or less is covered than is wanted; 2: one cannot be run."""
     with garbage.seldom_collected(ends=options.own_process):
         if options.watch:
             for _ in watched(options, endless()):
@@ -50,21 +53,31 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run_once(options: argparse.Namespace, files: Sequence[Path]) -> int:
-    outcomes = _outcomes(options, files)
+    ran = _ran(options, files)
     if options.update:
         try:
-            for path in _updated(outcomes):
+            for path in _updated(ran.outcomes):
                 print(f"{path}: updated", file=sys.stderr)
         except NotWritten as error:
             calls.complain(str(error))
             return findings.UNREADABLE
-        outcomes = _outcomes(options, files)
-    empty = [] if options.allow_empty else [*_empty(options.paths), *_unnamed(options, outcomes)]
-    return _report(options, outcomes, empty)
+        ran = _ran(options, files)
+    empty = [] if options.allow_empty else [*_empty(options.paths), *_unnamed(options, ran.outcomes)]
+    status = _report(options, ran.outcomes, empty)
+    if options.coverage:
+        status = max(status, import_module(COVERAGE).report(options, ran.collections))
+    return status
 
 
-def _outcomes(options: argparse.Namespace, files: Sequence[Path]) -> list[FileOutcome]:
-    run_files = partial(_run_files, tuple(options.names), options.update)
+class _Ran(NamedTuple):
+    """`collections`: what collectors of coverage have collected, one of each process."""
+
+    outcomes: list[FileOutcome]
+    collections: Sequence[Object] = ()
+
+
+def _ran(options: argparse.Namespace, files: Sequence[Path]) -> _Ran:
+    run_files = partial(_run_files, tuple(options.names), options.update, options.coverage)
     if options.jobs == 1 or len(files) < 2:
         return run_files(files)
     from concurrent.futures import ProcessPoolExecutor  # takes long to import
@@ -73,12 +86,16 @@ def _outcomes(options: argparse.Namespace, files: Sequence[Path]) -> list[FileOu
     parts = [files[n::jobs] for n in range(jobs)]
     with ProcessPoolExecutor(jobs) as pool:
         of_parts = list(pool.map(run_files, parts))
-    return [of_parts[n % jobs][n // jobs] for n in range(len(files))]
+    outcomes = [of_parts[n % jobs].outcomes[n // jobs] for n in range(len(files))]
+    return _Ran(outcomes, [collected for part in of_parts for collected in part.collections])
 
 
-def _run_files(names: Sequence[str], updates: bool, files: Sequence[Path]) -> list[FileOutcome]:
+def _run_files(names: Sequence[str], updates: bool, coverage: bool, files: Sequence[Path]) -> _Ran:
     """In any process."""
-    return running.run_paths(files, _chosen(names), updates=updates)
+    if not coverage:
+        return _Ran(running.run_paths(files, _chosen(names), updates=updates))
+    outcomes, collected = import_module(COVERAGE).run(files, _chosen(names), updates=updates)
+    return _Ran(outcomes, [collected])
 
 
 def _chosen(names: Sequence[str]) -> Callable[[Case], bool]:

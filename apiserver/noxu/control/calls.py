@@ -3,15 +3,15 @@
     ControlRoute("POST", "/_noxu/snapshots/{snapshot}/restore", restore, "Restore what a snapshot has.")
 
 A segment in braces is any text, and becomes `call.path["snapshot"]`. Arguments that a route does not declare are refused.
-Its function is asynchronous, raises ApiError, and returns the answer: an object, one that was `Created`, a `Download`, or a
-`Held` answer, which stays open. It knows no HTTP; `noxu.http.control` does.
+Its function is asynchronous, raises ApiError, and returns the answer: an object, one that was `Created`, a `Download`, or one
+that stays open: `Lines`, or a `Held` answer. It knows no HTTP; `noxu.http.control` does.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from noxu.control.arguments import NONE, Arguments
 from noxu.control.running import Control, Held
@@ -20,6 +20,9 @@ from noxu.values import Object
 if TYPE_CHECKING:
     from noxu.control_plane import ControlPlane
     from noxu.registry.access import User
+
+
+NOT_KEPT: Final = (("Cache-Control", "no-cache, private"),)
 
 
 class Created(NamedTuple):
@@ -33,9 +36,16 @@ class Download(NamedTuple):
 
     body: bytes | AsyncIterable[bytes]
     content_type: str = "application/octet-stream"
+    headers: tuple[tuple[str, str], ...] = NOT_KEPT
 
 
-Result = Object | Created | Download | Held
+class Lines(NamedTuple):
+    """An answer that stays open: each line of JSON is sent when there is one, until there is none any more."""
+
+    lines: AsyncIterable[bytes]
+
+
+Result = Object | Created | Download | Lines | Held
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +57,7 @@ class ControlCall:
     body: Object
     user: User
     control: Control
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def plane(self) -> ControlPlane:

@@ -10,6 +10,7 @@ from noxu.config import own_version
 from noxu.control import (
     backup,
     clock,
+    coverage_calls,
     diff,
     explaining,
     fault_routes,
@@ -51,6 +52,7 @@ ROUTES: Final[Sequence[ControlRoute]] = (
     *past.ROUTES,
     *write_log.ROUTES,
     *manners_calls.ROUTES,
+    *coverage_calls.ROUTES,
     *diff.ROUTES,
     *past_calls.ROUTES,
     *explaining.ROUTES,

@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from noxu.containment import Contained
-from noxu.values import Object
+from noxu.identifiers import new_uuid
+from noxu.values import Object, cached_property
 
 if TYPE_CHECKING:
     from noxu.clock import Clock
@@ -167,6 +168,11 @@ class Control:
         self._parts: dict[Callable[[Control], Any], Any] = {}
         self._held: dict[Held, None] = {}  # in the order of their beginnings
         self._ending: set[asyncio.Task[None]] = set()
+
+    @cached_property
+    def token(self) -> str:
+        """What a web page needs to change something: random, another one at each start. `noxu serve` prints it."""
+        return new_uuid().replace("-", "")
 
     def part(self, make: Callable[[Control], T]) -> T:
         """What `make`, usually a class, makes for this server; made by the first call."""

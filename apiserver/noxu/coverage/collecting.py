@@ -1,8 +1,8 @@
-"""Collects the counts of all custom objects that are written through a writer, of one server or of several.
+"""Collects the counts of all custom objects that are written, in one server or in several.
 
     collector = Collector()
-    collector.follow(plane.writer)          # from now on
-    collector.collected()                   # {"schemas": {"widgets.example.com": {"v1": {…}}}, "counts": {…}}
+    collector.follow(plane)        # from now on
+    collector.collected()          # {"schemas": {"widgets.example.com": {"v1": {…}}}, "counts": {…}}
 
 A collector stands before the admission chain: there a write has its defaults, and nothing has refused it for what its fields are.
 So a server that does not collect has no trace of this. Only what is written counts, not what a server begins with (templates,
@@ -13,19 +13,22 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.coverage.counting import CountedWrite, add, counts, merged
 from noxu.registry.bodies import decode_body
-from noxu.registry.draft import ENCODED, Action, Admission, Draft, Writer
+from noxu.registry.draft import ENCODED, Action, Admission, Draft
 from noxu.registry.patch import read_configuration
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
 from noxu.values import Json, Object
+
+if TYPE_CHECKING:
+    from noxu.control_plane import ControlPlane
 
 MERGE_PATCH: Final = "application/merge-patch+json"
 
@@ -61,16 +64,17 @@ class Collector:
         """False: what is written is left alone."""
         self._lock = threading.Lock()  # servers have threads of their own, and large writes are in others
 
-    def follow(self, writer: Writer) -> None:
-        """Count what is written through this writer from now on."""
-        environment = writer.environment
+    def follow(self, plane: ControlPlane) -> None:
+        """Count what is written in a server from now on."""
+        self.add_definitions(plane)
+        environment = plane.writer.environment
         chain = CountingAdmission(environment.admission, self._count)
-        writer.environment = dataclasses.replace(environment, admission=chain)  # of all who have this writer
+        plane.writer.environment = dataclasses.replace(environment, admission=chain)  # of all who have this writer
 
-    def add_definitions(self, resources: Iterable[Resource]) -> None:
-        """Know the definitions of these resources, also if nothing of them is written."""
+    def add_definitions(self, plane: ControlPlane) -> None:
+        """Know the definitions that are served, also if no object of them was written."""
         with self._lock:
-            for resource in resources:
+            for resource in plane.served_resources.current.resources:
                 if resource.is_custom:
                     self._know(resource)
 

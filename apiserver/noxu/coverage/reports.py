@@ -53,6 +53,13 @@ def write(report: WantedReport, made: Sequence[Object]) -> Path:
     return path
 
 
+def lack(made: Sequence[Object], least: float | None) -> str:
+    """Why this is too little, "" if it is enough. `least` is in percent; None: anything is enough."""
+    if least is None or percentage(made) >= least:
+        return ""
+    return f"coverage is {percentage(made):.1f}%, less than {least:g}%"
+
+
 def as_json(made: Sequence[Object]) -> Object:
     """The trees, and what is covered of all of them, in percent."""
     return {"percent": round(percentage(made), 2), "definitions": list(made)}

@@ -146,7 +146,7 @@ def missing(node: Object) -> Iterator[tuple[Path, str]]:
     never = bool(node["path"]) and not node["set"] and not node["covered"]
     if never:
         more = node["points"] - 1
-        yield node["path"], f"never set{f' (and {more} more below it)' if more else ''}"
+        yield node["path"], f"never set{f' (with {more} further points)' if more else ''}"
         return
     for point in unseen:
         yield point.path, point.missing

@@ -79,15 +79,22 @@ def valid_object(resource: Resource, choose: Choose) -> Object:
     """An object that a server with the CRD accepts. Raises CannotGenerate."""
     schema, why = resource.schema, ""
     for _ in range(TRIES):
-        value: Object = {"apiVersion": resource.api_version, "kind": resource.kind}
-        value["metadata"] = {"name": _name(resource, choose)}
-        if schema is not None:
-            value |= _content(resource, schema, choose)
+        value = object_of(resource, schema, choose)
         errors = errors_of(value, resource)
         if not errors:
             return value
         why = f"{errors[0].field}: {errors[0].body}"
     raise CannotGenerate("", f"no object is found that is accepted; the last one: {why}")
+
+
+def object_of(resource: Resource, schema: Structural | None, choose: Choose, *, status: bool = False) -> Object:
+    """An object of a kind within a schema, which may be narrower than its own; the rules of the root may refuse it.
+
+    `status`: it has one even if that is a subresource. Raises CannotGenerate.
+    """
+    value: Object = {"apiVersion": resource.api_version, "kind": resource.kind}
+    value["metadata"] = {"name": _name(resource, choose)}
+    return value if schema is None else value | _content(resource, schema, choose, status=status)
 
 
 def _name(resource: Resource, choose: Choose) -> str:
@@ -100,9 +107,9 @@ def _name(resource: Resource, choose: Choose) -> str:
     return found or "a"
 
 
-def _content(resource: Resource, schema: Structural, choose: Choose) -> Object:
+def _content(resource: Resource, schema: Structural, choose: Choose, *, status: bool) -> Object:
     """The fields beside apiVersion, kind and metadata. What the server fills in or drops is left out."""
-    left_out = {*_META, *(["status"] if "status" in resource.subresources else [])}
+    left_out = {*_META, *(["status"] if "status" in resource.subresources and not status else [])}
     own = {name: node for name, node in schema.properties.items() if name not in left_out}
     required = tuple({*schema.validation.required, *({"spec"} & own.keys())} - left_out)
     content = replace(

@@ -13,16 +13,20 @@ from typing import Final
 from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.control import arguments
-from noxu.control.calls import ControlCall, Created, Download, Result
-from noxu.control.routes import ROUTES, NotAllowed, find
+from noxu.control.calls import ControlCall, Created, Download, Lines, Result
+from noxu.control.routes import ROOT, ROUTES, NotAllowed, find
 from noxu.control.running import Control, Held
 from noxu.http.answer import JSON, NOT_CACHED, Answer
 from noxu.http.exchange import Exchange
 from noxu.http.sending import begin_chunks, end_chunks, headers_of
 from noxu.registry.authors import AUTHOR, Author
+from noxu.registry.offload import imported
 
 BEAT: Final = 60.0
 """Seconds between two lines of a held answer."""
+CONSOLE: Final = "noxu.console.routes"
+SESSION: Final = "noxu.console.session"
+CONSOLE_PATH: Final = "/_noxu/console/"
 _STOPPING: Final = "the server stops"
 
 
@@ -31,8 +35,14 @@ async def answer(exchange: Exchange, control: Control) -> Answer | None:
     if control.is_closed:
         raise ApiError(503, _STOPPING, "ServiceUnavailable", {"retryAfterSeconds": 1})
     path = exchange.path
+    method, headers = exchange.request.method, exchange.request.headers
+    if "Origin" in headers or "Sec-Fetch-Site" in headers:  # a browser's: few servers have a browser for a client
+        (await imported(SESSION)).check(control, method, path, headers, exchange.user)
+    is_of_console = path.startswith(CONSOLE_PATH) or (
+        path.rstrip("/") == ROOT.rstrip("/") and "text/html" in headers.get("Accept", "")
+    )
     try:
-        route, values = find(exchange.request.method, path, ROUTES)
+        route, values = find(method, path, (await imported(CONSOLE)).ROUTES if is_of_console else ROUTES)
     except NotAllowed as refusal:
         exchange.headers.append(("Allow", ", ".join(refusal.methods)))
         raise
@@ -41,17 +51,20 @@ async def answer(exchange: Exchange, control: Control) -> Answer | None:
     user, agent = exchange.client
     # of what it writes
     AUTHOR.set(Author("", "", user, agent, "", exchange.id, exchange.traceparent, "", exchange.received))
-    result = await route.answer(ControlCall(values, query, body, exchange.user, control))
+    result = await route.answer(ControlCall(values, query, body, exchange.user, control, headers))
     if isinstance(result, Held):
         await _hold(exchange, result, control)
+        return None
+    if isinstance(result, Lines):
+        await _send_lines(exchange, result)
         return None
     return _answer_of(result)
 
 
 def _answer_of(result: Result) -> Answer:
     if isinstance(result, Download):
-        return Answer(result.body, 200, result.content_type)
-    assert not isinstance(result, Held)
+        return Answer(result.body, 200, result.content_type, result.headers)
+    assert not isinstance(result, Held | Lines)
     value, status = (result.value, 201) if isinstance(result, Created) else (result, 200)
     return Answer(codec.encode(value, sort_keys=False) + b"\n", status)
 
@@ -66,17 +79,8 @@ async def _hold(exchange: Exchange, held: Held, control: Control) -> None:
     task = asyncio.current_task()
     assert task is not None
     control.hold(held, task)  # first: whatever fails below, `held.ended` is called
-    request, limit = exchange.request, exchange.limit
-    request.keep_alive = False
-    if limit is not None:
-        limit.running -= (
-            1  # shared by all requests: what is held is not in flight, or some hundreds would be all there may be
-        )
-        exchange.limit = None
-    exchange.code = held.status
-    headers = headers_of(exchange, JSON)
-    headers.extend(NOT_CACHED)
-    is_framed = await begin_chunks(exchange, headers, held.status)
+    request = exchange.request
+    is_framed = await _begin_lines(exchange, held.status)
     line = codec.encode(held.first, sort_keys=False) + b"\n"
     while True:
         request.connection.write_pieces((b"%x\r\n" % len(line), line, b"\r\n") if is_framed else (line,))
@@ -86,3 +90,27 @@ async def _hold(exchange: Exchange, held: Held, control: Control) -> None:
                 await held.over.wait()  # cancelled if the client is gone
             break
     await end_chunks(request.connection, is_framed=is_framed)
+
+
+async def _begin_lines(exchange: Exchange, status: int) -> bool:
+    """Send the head of an answer that stays open; return whether its lines are framed. The connection ends with it."""
+    exchange.request.keep_alive = False
+    if exchange.limit is not None:
+        # shared by all requests: what stays open is not in flight, or some hundreds would be all there may be
+        exchange.limit.running -= 1
+        exchange.limit = None
+    exchange.code = status
+    headers = headers_of(exchange, JSON)
+    headers.extend(NOT_CACHED)
+    return await begin_chunks(exchange, headers, status)
+
+
+async def _send_lines(exchange: Exchange, answer: Lines) -> None:
+    """Send lines when they are there. Raises ConnectionError; cancelled if the client is gone, which ends the iterator."""
+    connection = exchange.request.connection
+    is_framed = await _begin_lines(exchange, 200)
+    async for line in answer.lines:
+        connection.write_pieces((b"%x\r\n" % len(line), line, b"\r\n") if is_framed else (line,))
+        if connection.writing_paused:
+            await connection.drain()
+    await end_chunks(connection, is_framed=is_framed)

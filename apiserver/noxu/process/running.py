@@ -156,7 +156,11 @@ async def _main(
                 context = f"{config.merged_context}{', the current one,' if is_current else ''} in {users.file}"
             if announce is not None:
                 announce(server.url, path.resolve())
-            out(banner(config, server.url, path, context, shows_colours=shown_on(sys.stdout)))
+            out(
+                banner(
+                    config, server.url, path, context, console=console_of(server), shows_colours=shown_on(sys.stdout)
+                )
+            )
             sys.stdout.flush()
 
         return await _until_stopped(server, ready, parent)
@@ -225,8 +229,16 @@ def _faults(config: Config) -> str:
     return "; ".join(filter(None, (str(config.faults or ""), latency)))
 
 
-def banner(config: Config, url: str, path: Path, context: str = "", *, shows_colours: bool = False) -> str:
-    """What `noxu serve` prints when the server is ready. `context` is a context of another kubeconfig."""
+def console_of(server: Server) -> str:
+    """The address of the console, with the token for changes. Where users are authenticated, they need none."""
+    is_anonymous = server.plane.authenticator.allows_anonymous
+    return f"{server.url}/_noxu/{f'#token={server.control.token}' if is_anonymous else ''}"
+
+
+def banner(
+    config: Config, url: str, path: Path, context: str = "", *, console: str = "", shows_colours: bool = False
+) -> str:
+    """What `noxu serve` prints when the server is ready. `context` is a context of another kubeconfig, `console` an address."""
 
     def bold(text: str) -> str:
         return coloured(text, "bold", shown=shows_colours)
@@ -250,7 +262,8 @@ def banner(config: Config, url: str, path: Path, context: str = "", *, shows_col
         f"  kubeconfig  {path}\n"
         f"{f'  context     {context}{chr(10)}' if context else ''}"
         f"{f'  faults      {_faults(config)}{chr(10)}' if config.faults or config.latency else ''}"
-        f"{f'  watching    {_watched(config)}{chr(10)}' if config.watch else ''}\n"
+        f"{f'  watching    {_watched(config)}{chr(10)}' if config.watch else ''}"
+        f"{f'  console     {console}{chr(10)}' if console else ''}\n"
         f"{''.join(f'  {bold(command)}{chr(10)}' for command in commands)}\n"
         f"Press Ctrl-C to stop the server.\n"
     )

@@ -11,13 +11,16 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from noxu.cases import judging, running
 from noxu.cases.case_files import SUFFIXES, CaseFile, read
 from noxu.cases.outcomes import CaseOutcome, FileOutcome
+
+COVERAGE: Final = "noxu_coverage"
+"""The name of the plugin that counts what cases show, if there is one."""
 
 
 def collector(parent: pytest.Collector, path: Path, named: Iterable[Path]) -> pytest.Collector | None:
@@ -43,7 +46,9 @@ class CaseCollector(pytest.File):
     def ran(self) -> FileOutcome:
         """In a thread, which has no event loop: the loop of a test may be open here."""
         with ThreadPoolExecutor(1) as thread:
-            return thread.submit(running.run, [self.read]).result()[0]
+            coverage = self.config.pluginmanager.get_plugin(COVERAGE)
+            observe = running.nothing if coverage is None else coverage.collector.follow
+            return thread.submit(running.run, [self.read], observe=observe).result()[0]
 
     def collect(self) -> Iterator[pytest.Item]:
         if self.read.problems:

@@ -77,6 +77,8 @@ Users = Iterable[str] | Mapping[str, Iterable[str]]
 
 running: WeakKeyDictionary[Noxu, RecentRequests] = WeakKeyDictionary()
 """The servers of this process that run, and what they were asked."""
+started: list[Callable[[Noxu, Server], object]] = []
+"""What is called with each of them, and the server behind it, when it has loaded its manifests."""
 stopping: list[Callable[[Noxu], object]] = []
 """What is called with each of them before it stops."""
 
@@ -252,6 +254,8 @@ class Noxu(
                 self._begin()
             if self._announced:  # of a server that is started again
                 self._soon(self._follow_catalog)
+            for about in started:
+                about(self, self._server)
             running[self] = self._requests
         except BaseException:
             self._stop()

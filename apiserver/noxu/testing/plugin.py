@@ -81,6 +81,7 @@ ISOLATION: Final = "noxu.testing.isolation"
 EXPLORATION: Final = "noxu.exploration.results"
 MANNERS: Final = "noxu.testing.manners_plugin"
 CASES: Final = "noxu.testing.case_items"
+COVERAGE: Final = "noxu.testing.coverage_plugin"
 _MARKER: Final = (
     "noxu(*manifests, profile='local', controllers=None, gates=None, users=(), tls=False, …): manifests that the test's "
     "Noxu server loads at its start, and further arguments of Noxu"
@@ -145,6 +146,17 @@ OPTIONS: Final = (
         "paths",
         "files of cases, as for `noxu test`, and directories with files *_test.yaml: each case is a test",
     ),
+    Option(
+        "coverage",
+        "bool",
+        "report which fields, enum values, defaults and rules of CRDs the writes to all servers, and cases, have shown",
+    ),
+    Option(
+        "coverage_report",
+        "args",
+        "the reports of coverage: term (default), text:FILE, json:FILE, html:DIR",
+    ),
+    Option("coverage_fail_under", "string", "fail the run if less is covered, in percent"),
     Option("requests", "string", "the number of requests in the report of a failed test (default: 10; 0: none)"),
 )
 CASE_SUFFIXES: Final = (".yaml", ".yml")
@@ -187,6 +199,22 @@ def pytest_configure(config: pytest.Config) -> None:
     if _option(config, "isolation") == "rollback":
         config.pluginmanager.register(_late(ISOLATION).Isolation(), "noxu_isolation")
     _judge_manners(config)
+    _count_coverage(config)
+
+
+def _count_coverage(config: pytest.Config) -> None:
+    """Raises UsageError for reports and numbers that are none."""
+    if not _option(config, "coverage"):
+        given = [name for name in ("coverage_report", "coverage_fail_under") if config.getoption(f"noxu_{name}")]
+        if given:
+            raise pytest.UsageError(f"--noxu-{given[0].replace('_', '-')} needs --noxu-coverage")
+        return
+    module = _late(COVERAGE)
+    try:
+        wanted = module.wanted(_option(config, "coverage_report"), _option(config, "coverage_fail_under"), config)
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from None
+    config.pluginmanager.register(module.CoveragePlugin(*wanted), "noxu_coverage")
 
 
 def _judge_manners(config: pytest.Config) -> None:

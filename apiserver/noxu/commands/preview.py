@@ -1,0 +1,222 @@
+"""`noxu preview`: what new CRDs change for the objects that are stored (`noxu.upgrades.effects`).
+
+The objects are where `noxu validate --stored` reads them, in a running server, a data directory or etcd, or in files together
+with their former CRDs (`--old`). They are read in pages, one by one, and of each CRD only counts and the first objects are kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from noxu.api import codec
+from noxu.commands import calls, findings, progress, reports, stored
+from noxu.commands.api_client import RequestError
+from noxu.commands.findings import FOUND, UNREADABLE, Checked, Finding
+from noxu.commands.stored import ObjectsOfDefinitions, RefusedDefinition, StoredReport, ValidationError
+from noxu.config import StartError
+from noxu.crd import conditions, types
+from noxu.manifests import loading
+from noxu.manifests.documents import Document, LoadError, checked, is_crd, read_paths
+from noxu.registry.custom import versions_of
+from noxu.schema.structural import NoStructuralForm
+from noxu.upgrades.effects import EFFECTS_ON_OBJECTS, DefinitionPreview, effect_of, versions_gone
+from noxu.values import Object
+from noxu_storage.types import Corrupt, OpenError, Progress, Unavailable
+
+
+def run(options: argparse.Namespace) -> int:
+    """Exit status 0: nothing is refused or lost; 1: something is; 2: something cannot be read."""
+    report = StoredReport()
+    try:
+        new = stored.definitions_in(options.files, report)
+        with _source(options) as source, progress.shown("preview", quiet=options.quiet) as show:
+            previews = list(_previews(source, new, options.limit, show))
+            failures = source.unreadable()
+    except RefusedDefinition as error:
+        print(f"noxu: {error}", file=sys.stderr)
+        return FOUND
+    except (ValidationError, RequestError, StartError, OpenError, Corrupt, Unavailable, LoadError) as error:
+        print(f"noxu: {error}", file=sys.stderr)
+        return UNREADABLE
+    except NoStructuralForm as error:
+        print(f"noxu: a former CRD has no structural schema: {error}", file=sys.stderr)
+        return UNREADABLE
+    known = {preview.name for preview in previews}
+    report.remarks += [f"{name}: there is no former CRD, so it has no objects" for name in sorted(new.keys() - known)]
+    for remark in [*report.remarks, *failures]:
+        print(f"noxu: {remark}", file=sys.stderr)
+    print("\n".join(_OUTPUTS[options.output](previews)))
+    breaks = any(preview.breaks or (options.strict and preview.counts) for preview in previews)
+    return UNREADABLE if failures else FOUND if breaks else 0
+
+
+def _source(options: argparse.Namespace) -> contextlib.AbstractContextManager[ObjectsOfDefinitions]:
+    return contextlib.nullcontext(FormerManifests(options.old)) if options.old else stored.source_of(options)
+
+
+class FormerManifests:
+    """CRDs and their objects in files. Raises LoadError."""
+
+    sees_hidden = True
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        documents = loading.ready(checked(read_paths(paths)))
+        self._definitions = [document.value for document in documents if is_crd(document.value)]
+        self._objects = [document.value for document in documents if not is_crd(document.value)]
+
+    def definitions(self) -> Iterator[Object]:
+        for value in self._definitions:
+            crd = types.default(types.decode(value).value)
+            established = [{"type": conditions.ESTABLISHED, "status": "True"}]
+            yield {**crd, "status": {**crd["status"], "conditions": established, "acceptedNames": crd["spec"]["names"]}}
+
+    def objects(self, crd: Object) -> Iterator[Object]:
+        spec = crd["spec"]
+        for value in self._objects:
+            group = str(value.get("apiVersion") or "").rpartition("/")[0]
+            is_of_kind = (group, value.get("kind")) == (spec["group"], spec["names"]["kind"])
+            if is_of_kind and isinstance(value.get("metadata"), dict):
+                place = {"namespace": "default"} if spec["scope"] == "Namespaced" else {}
+                yield {**value, "metadata": {**place, **value["metadata"]}}
+
+    def count(self, crds: Iterable[Object]) -> int:
+        return sum(1 for crd in crds for _ in self.objects(crd))
+
+    def unreadable(self) -> list[str]:
+        return []
+
+
+def _previews(
+    source: ObjectsOfDefinitions, new: dict[str, Object], limit: int, show: Progress
+) -> Iterator[DefinitionPreview]:
+    """The preview of each CRD that is in both, by name."""
+    old = {crd["metadata"]["name"]: crd for crd in source.definitions()}
+    both = [name for name in sorted(new) if name in old and conditions.is_true(old[name], conditions.ESTABLISHED)]
+    total, done = source.count(old[name] for name in both), 0
+    for name in both:
+        crd, later = old[name], new[name]
+        preview = DefinitionPreview(name, limit, list(versions_gone(crd, later)))
+        accepted = {**later, "status": {**later["status"], "acceptedNames": later["spec"]["names"]}}
+        before, after = versions_of(crd, 0), versions_of(accepted, 0)
+        for value in source.objects(crd):
+            show(done, total)
+            preview.add(_title(value), effect_of(value, before, after))
+            done += 1
+        yield preview
+
+
+def _title(value: Object) -> str:
+    """`Widget default/large`."""
+    metadata = value["metadata"]
+    names = [name for name in (metadata.get("namespace"), metadata.get("name")) if name]
+    return f"{value.get('kind')} {'/'.join(map(str, names))}"
+
+
+# -- output ----------------------------------------------------------------------------------------------------------
+
+
+def _text(previews: Sequence[DefinitionPreview]) -> Iterator[str]:
+    yield from calls.table(_rows(previews))
+    for preview in previews:
+        for level, sentence in _sentences(preview):
+            yield f"{preview.name}: {'' if level == 'error' else f'{level}: '}{sentence}"
+
+
+def _rows(previews: Sequence[DefinitionPreview]) -> list[list[str]]:
+    titles = ["crd", "objects", *EFFECTS_ON_OBJECTS]
+    return [
+        titles,
+        *(
+            [preview.name, str(preview.objects), *(str(preview.counts[name]) for name in EFFECTS_ON_OBJECTS)]
+            for preview in previews
+        ),
+    ]
+
+
+def _sentences(preview: DefinitionPreview) -> Iterator[tuple[findings.Level, str]]:
+    """What happens, with its level."""
+    for sentence in preview.versions:
+        yield "error", sentence
+    for title, effect in preview.listed:
+        level: findings.Level = "error" if effect.refused or effect.unreadable else "warning"
+        if effect.unreadable:
+            yield level, f"{title} cannot be read: it is stored in a version that is gone, {effect.unreadable}"
+        what = "is refused" if effect.refused else "would be refused if it were created anew"
+        for error in effect.errors:
+            yield level, f"{title} {what}: {error}".replace("\n", " ")
+    listed = len(preview.listed)
+    affected = sum(preview.counts[name] for name in ("refused", "forgiven"))
+    if affected > listed:
+        yield "warning", f"{affected - listed} more objects are refused, or would be; --limit lists more"
+    for path, number in preview.pruned.most_common():
+        yield "error", f"{path} is pruned in {_count(number)}"
+    for path, number in preview.defaulted.most_common():
+        yield "warning", f"{path} gets a default in {_count(number)}"
+
+
+def _count(number: int) -> str:
+    return f"{number} object{'' if number == 1 else 's'}"
+
+
+def _json(previews: Sequence[DefinitionPreview]) -> Iterator[str]:
+    yield codec.pretty({"definitions": list(map(_as_json, previews))}, sort_keys=False).decode().rstrip()
+
+
+def _as_json(preview: DefinitionPreview) -> Object:
+    return {
+        "name": preview.name,
+        "objects": preview.objects,
+        **{name: preview.counts[name] for name in EFFECTS_ON_OBJECTS},
+        "versions": preview.versions,
+        "prunedFields": dict(preview.pruned),
+        "defaultedFields": dict(preview.defaulted),
+        "listed": [
+            {
+                "object": title,
+                "refused": effect.refused,
+                "forgiven": effect.forgiven,
+                "unreadable": bool(effect.unreadable),
+                "errors": [{"field": error.field, "message": error.body} for error in effect.errors],
+                "pruned": effect.pruned,
+                "defaulted": effect.defaulted,
+            }
+            for title, effect in preview.listed
+        ],
+    }
+
+
+def _junit(previews: Sequence[DefinitionPreview]) -> Iterator[str]:
+    yield reports.junit(list(map(_checked, previews)), "preview")
+
+
+def _checked(preview: DefinitionPreview) -> Checked:
+    found = [Finding(level, "preview", sentence) for level, sentence in _sentences(preview)]
+    title = f"CustomResourceDefinition {preview.name}"
+    return Checked(Document({}, preview.name), title, "refused" if preview.breaks else "valid", found)
+
+
+def _markdown(previews: Sequence[DefinitionPreview]) -> Iterator[str]:
+    """A comment for a pull request."""
+    titles, *rows = _rows(previews)
+    yield f"| {' | '.join(title.capitalize() if title != 'crd' else 'CRD' for title in titles)} |"
+    yield "|---" * len(titles) + "|"
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
+    said = [(preview.name, level, sentence) for preview in previews for level, sentence in _sentences(preview)]
+    if said:
+        yield ""
+    for name, level, sentence in said:
+        yield f"- {'❌' if level == 'error' else '⚠️'} `{name}`: {sentence}"
+
+
+_OUTPUTS: Final[dict[str, Callable[[Sequence[DefinitionPreview]], Iterator[str]]]] = {
+    "text": _text,
+    "json": _json,
+    "junit": _junit,
+    "markdown": _markdown,
+}

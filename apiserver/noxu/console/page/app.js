@@ -1,0 +1,87 @@
+// The shell: the views and the ways between them, the state of the connection, the token.
+//
+// A view is a module that exports one object, and has a line in VIEWS:
+//
+//     export const kindsView = { route: "kinds", title: "Objects", component: Kinds };
+//
+// Its component gets {source, route, hasView, session, askToken}. `isHidden`: there are ways to it, but none in the navigation.
+// The modules are joined into one for the static page: a name is at top level once over all of them, no export is a
+// default, no import renames, and each import is on a line of its own.
+import { html, render, useEffect, useState } from "./vendor/preact.js";
+import { go, hrefOf, useRoute } from "./router.js";
+import { liveSource } from "./data.js";
+import { Dialog, Field, Problem } from "./widgets.js";
+import { kindsView } from "./kinds.js";
+
+const VIEWS = [kindsView];
+const hasView = (route) => VIEWS.some((each) => each.route === route);
+
+function App({ source }) {
+  const route = useRoute();
+  const [session, setSession] = useState(null);
+  const [isAsking, setAsking] = useState(false);
+  const about = () => source.get("/_noxu/console/session").then(setSession, () => setSession({ mayWrite: false }));
+  useEffect(() => {
+    givenToken(source).then(about);
+  }, [source]);
+  const view = VIEWS.find((each) => each.route === route.name) || VIEWS[0];
+  useEffect(() => {
+    document.title = `${view.title} · Noxu`;
+  }, [view]);
+  return html`
+    <a class="skip" href="#main" onClick=${skipToMain}>Skip to the content</a>
+    <header class="top">
+      <a class="mark" href=${hrefOf(VIEWS[0].route)}>Noxu</a>
+      <nav aria-label="Views">${VIEWS.filter((each) => !each.isHidden).map(
+        (each) => html`<a href=${hrefOf(each.route)} aria-current=${each === view ? "page" : undefined}>${each.title}</a>`,
+      )}</nav>
+      <div class="state">
+        ${source.isLive && session && !session.mayWrite ? html`<button type="button" class="quiet" onClick=${() => setAsking(true)}>Read only</button>` : null}
+        <${Connection} source=${source} />
+      </div>
+    </header>
+    <main id="main" tabindex="-1"><${view.component} source=${source} route=${route} hasView=${hasView} session=${session} askToken=${() => setAsking(true)} /></main>
+    ${isAsking ? html`<${Token} source=${source} close=${() => setAsking(false)} begun=${about} />` : null}`;
+}
+
+// A link to #main would be another view's address.
+function skipToMain(event) {
+  event.preventDefault();
+  document.getElementById("main").focus();
+}
+
+const STATES = { connecting: "Connecting", live: "Live", lost: "No connection" };
+
+function Connection({ source }) {
+  const [state, setState] = useState("connecting");
+  useEffect(() => source.onState(setState), [source]);
+  return html`<span class=${`connection ${state}`} role="status">${STATES[state]}</span>`;
+}
+
+// The token in the address of the banner, which disappears from the address at once.
+async function givenToken(source) {
+  const [, token] = /^#token=(\w+)$/.exec(location.hash) || [];
+  if (!token) return;
+  go(hrefOf(VIEWS[0].route), true);
+  await source.send("POST", "/_noxu/console/session", { token }).catch(() => null); // then the page is read only, and says so
+}
+
+function Token({ source, close, begun }) {
+  const [token, setToken] = useState("");
+  const [error, setError] = useState(null);
+  const send = (event) => {
+    event.preventDefault();
+    source
+      .send("POST", "/_noxu/console/session", { token: token.replace(/^.*#token=/, "").trim() })
+      .then(begun)
+      .then(close, setError);
+  };
+  return html`<${Dialog} title="Change something" close=${close}><form onSubmit=${send}>
+    <p>A page needs a token to change something. <code>noxu serve</code> prints it with the address of the console.</p>
+    <${Field} label="Token" value=${token} change=${setToken} type="text" required />
+    <${Problem} error=${error} />
+    <p><button type="submit">Use this token</button></p>
+  </form><//>`;
+}
+
+render(html`<${App} source=${liveSource()} />`, document.getElementById("app"));

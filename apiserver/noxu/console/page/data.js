@@ -1,0 +1,118 @@
+// Where the data come from. A view asks its source, and nothing else: a live server here, an opened recording elsewhere.
+//
+//     source.isLive                      whether something can be changed and followed
+//     await source.get(path, query)      the JSON of a GET; raises Refused
+//     await source.send(method, path, body)
+//     await source.table(path, query)    a list as the API's Table
+//     source.follow(listener)            calls it with each line of the live stream; returns what ends that
+//     source.onState(listener)           calls it with "connecting", "live", "lost"; returns what ends that
+//
+// All followers share one stream, which is open while there is one. After a break it begins again, a little later each time.
+
+export class Refused extends Error {
+  constructor(status) {
+    super(status.message || `the server answers ${status.code}`);
+    this.code = status.code;
+    this.reason = status.reason || "";
+    this.details = status.details || {};
+  }
+}
+
+const AS_TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+const SLOWEST = 5000; // milliseconds between two attempts
+
+export function liveSource() {
+  const followers = new Set();
+  const observers = new Set();
+  let state = "connecting";
+  let stream = null;
+
+  function setState(next) {
+    state = next;
+    observers.forEach((each) => each(state));
+  }
+
+  async function ask(method, path, body, accept = "application/json") {
+    const headers = { Accept: accept };
+    if (body !== undefined) headers["Content-Type"] = "application/json";
+    let answer;
+    try {
+      answer = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+    } catch {
+      throw new Refused({ code: 0, reason: "Unreachable", message: "the server does not answer: is it running?" });
+    }
+    const text = await answer.text();
+    const value = text ? parsed(text) : {};
+    if (!answer.ok) throw new Refused({ code: answer.status, ...value });
+    return value;
+  }
+
+  async function read(control) {
+    let pause = 250;
+    while (!control.signal.aborted) {
+      try {
+        const answer = await fetch("/_noxu/console/stream", { signal: control.signal });
+        if (!answer.ok) throw new Refused({ code: answer.status });
+        setState("live");
+        pause = 250;
+        for await (const line of linesOf(answer.body)) followers.forEach((each) => each(line));
+      } catch (error) {
+        if (control.signal.aborted) return;
+      }
+      setState("lost");
+      await new Promise((done) => setTimeout(done, pause));
+      pause = Math.min(pause * 2, SLOWEST);
+    }
+  }
+
+  return {
+    isLive: true,
+    get: (path, query) => ask("GET", withQuery(path, query)),
+    send: (method, path, body) => ask(method, path, body),
+    table: (path, query) => ask("GET", withQuery(path, query), undefined, AS_TABLE),
+    follow(listener) {
+      followers.add(listener);
+      if (!stream) {
+        stream = new AbortController();
+        read(stream);
+      }
+      return () => {
+        followers.delete(listener);
+        if (!followers.size) {
+          stream.abort();
+          stream = null;
+        }
+      };
+    },
+    onState(listener) {
+      observers.add(listener);
+      listener(state);
+      return () => observers.delete(listener);
+    },
+  };
+}
+
+export function withQuery(path, query = {}) {
+  const text = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== "" && value !== undefined)).toString();
+  return text ? `${path}?${text}` : path;
+}
+
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return { message: text.slice(0, 300) };
+  }
+}
+
+async function* linesOf(body) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const lines = (rest + value).split("\n");
+    rest = lines.pop();
+    for (const line of lines) if (line) yield JSON.parse(line);
+  }
+}

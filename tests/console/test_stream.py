@@ -1,0 +1,36 @@
+"""The live stream: what a viewer is sent, and that a server without one does nothing for it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncGenerator
+from typing import cast
+
+from noxu.config import Config
+from noxu.console.stream import MAX_LINES, Live, Viewer
+from noxu.process.server import Server
+from noxu_storage.types import Key
+
+
+async def test_a_viewer_is_sent_the_writes_after_the_first_line() -> None:
+    async with Server(Config(port=0)) as server:
+        live = server.control.part(Live)
+        cache = server.plane.cache
+        assert live not in cache.watchers
+        async with contextlib.aclosing(cast("AsyncGenerator[bytes, None]", live.lines())) as lines:
+            first = json.loads(await anext(lines))
+            assert first == {"revision": server.plane.store.revision, "writes": [], "lost": 0}
+            assert live in cache.watchers
+            await server.plane.store.put(Key("example.com/widgets", "default/", "a"), b"{}", expected=0)
+            line = json.loads(await asyncio.wait_for(anext(lines), 30))
+            assert line["writes"] == [[first["revision"] + 1, "ADDED", "widgets.example.com", "default", "a"]]
+        assert live not in cache.watchers
+
+
+def test_a_viewer_that_does_not_read_loses_the_oldest_lines() -> None:
+    viewer = Viewer()
+    for number in range(MAX_LINES + 1):
+        viewer.add(b"%d" % number)
+    assert (viewer.lost, viewer.lines[0]) == (True, b"1")
