@@ -3,11 +3,8 @@
     GET  /_noxu/schema?type=widgets              of the definition that is stored
     POST /_noxu/schema {"definition": "…"}       of one that is not: JSON, or a text of YAML; nothing is stored
 
-    PUT  /_noxu/coverage {"on": true}            count from now on what writes show of all schemas
-
 The findings are those of `noxu lint`, with its advice. How objects use a schema is counted over those that are stored, as they
-are read at that version, up to MAX_COUNTED. What writes show (`noxu.coverage`: also those that are refused) is counted only once it
-was asked for; until then writes cost what they always cost.
+are read at that version, up to MAX_COUNTED. What writes have shown is beside it, once that is counted (`noxu.control.coverage_calls`).
 """
 
 from __future__ import annotations
@@ -18,13 +15,12 @@ from typing import Final
 from noxu import cel
 from noxu.api.errors import ApiError, bad_request
 from noxu.api.field import FieldError
-from noxu.control.arguments import BOOLEAN, INTEGER, TEXT, Argument, refused
+from noxu.control.arguments import INTEGER, TEXT, Argument
 from noxu.control.calls import ControlCall, ControlRoute
-from noxu.control.explaining import WRITTEN, decoded
-from noxu.control.running import Control
+from noxu.control.coverage_calls import ServerCoverage
+from noxu.control.explaining import NO_DEFINITION, WRITTEN, decoded
 from noxu.control.schema_tree import add_coverage, add_outcomes, count, tree
 from noxu.control_plane import ControlPlane, resource_of
-from noxu.coverage.collecting import Collector
 from noxu.coverage.counting import CountedWrite, add, counts
 from noxu.coverage.trees import version_trees
 from noxu.crd import lint
@@ -59,19 +55,19 @@ async def stored_schema(call: ControlCall) -> Object:
     entry = (await plane.reader.collection(definitions)).entries[key_of(definitions, "", str(resource.group_resource))]
     definition = await offload(len(entry.stored), object_at, entry, definitions)
     answer = await _answer(plane, definition, call.query["version"] or resource.version, call.query["counted"])
-    counting = call.control.part(CountedWrites)
-    answer["counting"] = counting.is_on
-    if counting.has_begun and answer["tree"] is not None:
+    coverage = call.control.part(ServerCoverage)
+    if coverage.has_begun and answer["tree"] is not None:
         schema = _schema_of(definition, answer["version"])
-        answer["writes"] = await offload(LOOP_LIMIT + 1, _add_writes, answer, schema, counting.collector.collected())
+        answer["writes"] = await offload(LOOP_LIMIT + 1, _add_writes, answer, schema, await coverage.collected())
     return answer
 
 
 async def sent_schema(call: ControlCall) -> Object:
     """The tree of a definition that is sent, and the findings about it. Raises ApiError, StoreError."""
     document = await decoded(call.body["definition"], "definition")
-    if document is None or not is_crd(document.value):
-        raise refused("definition", "it is no CustomResourceDefinition of apiextensions.k8s.io")
+    if document is None or document.error or not is_crd(document.value):
+        why = NO_DEFINITION if document is None or not document.error else document.error
+        return {**described({}), "findings": [{"level": "error", "path": "", "message": why, "advice": ""}]}
     return await _answer(call.plane, document.value, call.body["version"], call.body["counted"])
 
 
@@ -92,33 +88,6 @@ def _schema_of(definition: Object, version: str) -> Object:
 
 
 # -- what writes show --------------------------------------------------------------------------------------------------
-
-
-class CountedWrites:
-    """Counts the writes of one server, once it is switched on. A part of `Control`."""
-
-    def __init__(self, control: Control) -> None:
-        self._writer = control.server.plane.writer
-        self.collector = Collector()
-        self.has_begun = False
-
-    @property
-    def is_on(self) -> bool:
-        return self.has_begun and self.collector.is_counting
-
-    def switch(self, *, on: bool) -> None:
-        """Count from now on, or no longer; what was counted is kept."""
-        if on and not self.has_begun:
-            self.has_begun = True
-            self.collector.follow(self._writer)
-        self.collector.is_counting = on
-
-
-async def switch_coverage(call: ControlCall) -> Object:
-    """Begin to count what writes show of schemas, or stop."""
-    counting = call.control.part(CountedWrites)
-    counting.switch(on=call.body["on"])
-    return {"on": counting.is_on}
 
 
 def _add_writes(answer: Object, schema: Object, collected: Object) -> int:
@@ -153,7 +122,7 @@ class CostsOfRules:
 def described(definition: Object, version: str = "") -> Object:
     """The tree of one version, "": the one that is stored; and the findings about all of the definition."""
     costs = CostsOfRules()
-    violations = lint.lint_crd(definition, checkers=costs)
+    violations = lint.lint_crd(definition, checkers=costs) if definition else []
     findings = [
         *(_finding(definition, violation, _advice(definition, violation)) for violation in violations),
         *(_finding(definition, error, advice_on(error)) for error in lint.more_errors(definition)),
@@ -259,12 +228,5 @@ ROUTES: Final = (
             "version": _VERSION,
             "counted": _COUNTED,
         },
-    ),
-    ControlRoute(
-        "PUT",
-        "/_noxu/coverage",
-        switch_coverage,
-        "Count what writes show of the schemas of their objects, from now on, or no longer.",
-        body={"on": Argument(BOOLEAN, "whether to count", required=True)},
     ),
 )

@@ -151,9 +151,11 @@ def _values(name: str, value: Json) -> Iterable[Json]:
 
 
 def add_outcomes(node: Object, outcomes: Mapping[Path, Mapping[str, Object]]) -> None:
-    """Add to the rules of a tree for how many objects they are true and false. `outcomes`: by path and rule."""
+    """Add to the rules of a tree for how many objects they are true and false. `outcomes`: by path and rule, of those known."""
+    known = outcomes.get(node["path"], {})
     for rule in node.get("rules") or ():
-        rule["stored"] = {"true": 0, "false": 0} | outcomes.get(node["path"], {}).get(rule["rule"], {})
+        if rule["rule"] in known:
+            rule["stored"] = {"true": 0, "false": 0} | known[rule["rule"]]
     for field in node.get("fields") or ():
         add_outcomes(field, outcomes)
 

@@ -60,8 +60,6 @@ class Collector:
     def __init__(self) -> None:
         self._schemas: dict[str, dict[str, Object]] = {}
         self._counts: Object = {}
-        self.is_counting = True
-        """False: what is written is left alone."""
         self._lock = threading.Lock()  # servers have threads of their own, and large writes are in others
 
     def follow(self, plane: ControlPlane) -> None:
@@ -90,13 +88,7 @@ class Collector:
 
     def _count(self, draft: Draft) -> None:
         resource = draft.resource
-        if (
-            not self.is_counting
-            or not resource.is_custom
-            or resource.schema is None
-            or not draft.new
-            or draft.operation == "DELETE"
-        ):
+        if not resource.is_custom or resource.schema is None or not draft.new or draft.operation == "DELETE":
             return
         counted = counts(
             CountedWrite(

@@ -12,7 +12,7 @@ const RULE_BUDGET = 10000000; // of one rule; all of a schema may have ten times
 const COUNT_PAUSE = 2000; // milliseconds between two counts while objects change
 const OPEN_LEVELS = 2; // that are open at first
 
-function Schemas({ source, route, session, askToken }) {
+function Schemas({ source, route }) {
   const [resource] = route.path;
   const kinds = useAsked(() => source.get("/_noxu/console/kinds"), [source]);
   if (!kinds.value) return html`<${Problem} error=${kinds.error} />`;
@@ -26,21 +26,20 @@ function Schemas({ source, route, session, askToken }) {
     ${isPasted
       ? html`<${Pasted} source=${source} query=${route.query} />`
       : resource
-        ? html`<${OfKind} key=${resource} source=${source} resource=${resource} query=${route.query} session=${session} askToken=${askToken} />`
+        ? html`<${OfKind} key=${resource} source=${source} resource=${resource} query=${route.query} />`
         : html`<${Empty} title=${custom.length ? "Choose a kind" : "This server has no kinds of yours yet"}><p>Its schema is shown with what its rules cost and how its objects use it. Or paste a definition to see what is wrong with it.</p><//>`}
   </div>`;
 }
 
-function OfKind({ source, resource, query, session, askToken }) {
+function OfKind({ source, resource, query }) {
   const version = query.version || "";
   const [refusal, setRefusal] = useState(null);
   const schema = useAsked(() => source.get("/_noxu/schema", { type: resource, version }), [source, resource, version]);
   useWrites(source, ([, , type]) => type === resource, schema.again, COUNT_PAUSE, [source, resource]);
-  const isOn = Boolean(schema.value && schema.value.counting);
-  const turn = () =>
-    session && !session.mayWrite ? askToken() : source.send("PUT", "/_noxu/coverage", { on: !isOn }).then(schema.again, setRefusal);
+  const isCounting = Boolean(schema.value && schema.value.writes !== undefined);
+  const count = () => source.get("/_noxu/coverage").then(schema.again, setRefusal); // the first call begins to count
   return html`<section aria-labelledby="schema"><${Problem} error=${schema.error || refusal} />
-    ${schema.value ? html`<${Shown} schema=${schema.value} query=${query} at=${[resource]}>${source.isLive ? html`<button type="button" class="quiet" onClick=${turn}>${isOn ? "Stop counting writes" : "Count writes from now on"}</button>` : null}<//>` : null}</section>`;
+    ${schema.value ? html`<${Shown} schema=${schema.value} query=${query} at=${[resource]}>${source.isLive && !isCounting ? html`<button type="button" class="quiet" onClick=${count}>Count writes from now on</button>` : null}<//>` : null}</section>`;
 }
 
 function Pasted({ source, query }) {
@@ -88,7 +87,7 @@ function Shown({ schema, query, at, isPasted, children }) {
 
 function summaryOf({ counted, writes, tree }, costs) {
   const many = (number, one, more) => `${number.toLocaleString("en")} ${number === 1 ? one : more}`;
-  const sentences = [costs.rules ? `${many(costs.rules, "rule costs", "rules cost")} ${costs.total.toLocaleString("en")} of ${(RULE_BUDGET * 10).toLocaleString("en")} together.` : "It has no rules."];
+  const sentences = [costs.rules ? `${many(costs.rules, "rule costs", "rules cost")} ${Number.isNaN(costs.total) ? "what is known once its schema is structural" : `${costs.total.toLocaleString("en")} of ${(RULE_BUDGET * 10).toLocaleString("en")} together`}.` : "It has no rules."];
   if (counted) sentences.push(`Used by ${many(counted.objects, "stored object", "stored objects")}${counted.remaining ? `, and ${counted.remaining.toLocaleString("en")} more that are not counted` : ""}.`);
   if (writes !== undefined) sentences.push(`Seen in ${many(writes, "write", "writes")}.`);
   return sentences.join(" ");
@@ -102,7 +101,7 @@ function Findings({ findings, isPasted }) {
 }
 
 function costsOf(node) {
-  const own = ((node && node.rules) || []).map((each) => each.cost || 0);
+  const own = ((node && node.rules) || []).map((each) => (each.cost === undefined ? NaN : each.cost)); // NaN: not known
   const below = ((node && node.fields) || []).map(costsOf);
   const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
   return { rules: own.length + sum(below.map((each) => each.rules)), total: sum(own) + sum(below.map((each) => each.total)) };

@@ -101,10 +101,15 @@ export function Editor({ label, text, change, language = "yaml" }) {
     const paint = (each) => each.replaceChildren(...tokensOf(each.textContent, language));
     jar.current = CodeJar(element.current, paint, { tab: "  ", catchTab: false, addClosing: false });
     jar.current.updateCode(text, false);
-    jar.current.onUpdate((next) => {
+    const tell = () => {
+      if (element.current.querySelector("br, div")) jar.current.updateCode(plainText(element.current), false); // a browser has broken lines
+      const next = jar.current.toString();
+      if (next === told.current) return;
       told.current = next;
       changed.current(next);
-    });
+    };
+    jar.current.onUpdate(tell);
+    element.current.addEventListener("input", tell); // not every input has a key: paste by menu, dictation, phones
     return () => jar.current.destroy();
   }, []);
   useEffect(() => {
@@ -113,6 +118,13 @@ export function Editor({ label, text, change, language = "yaml" }) {
     jar.current.updateCode(text, false);
   }, [text]);
   return html`<div ref=${element} class="code editor" role="textbox" aria-multiline="true" aria-label=${label} tabindex="0"></div>`;
+}
+
+// The text of what a browser may put into an editable element: lines as elements, or with breaks.
+function plainText(node) {
+  if (node.nodeType === Node.TEXT_NODE) return node.nodeValue;
+  if (node.nodeName === "BR") return "\n";
+  return [...node.childNodes].map((each) => (each.nodeName === "DIV" && each.previousSibling ? "\n" : "") + plainText(each)).join("");
 }
 
 const MOST_PAINTED = 100000; // characters
@@ -134,7 +146,7 @@ function elementOf(token) {
 // -- the verdict ---------------------------------------------------------------------------------------------------
 
 const GROUPS = [
-  ["refused", "Refused"],
+  ["refused", ""],
   ["forgiven", "Wrong, and forgiven as long as it does not change"],
   ["pruned", "Dropped"],
   ["defaulted", "Filled in"],
@@ -159,7 +171,7 @@ function Verdict({ verdict, isChanged, kind, begins }) {
 function Reasons({ reasons, choose }) {
   const groups = GROUPS.map(([what, title]) => [what, title, reasons.filter((each) => each.what === what)]).filter(([, , each]) => each.length);
   if (!groups.length) return html`<p class="quiet">Nothing is dropped, filled in or changed, but for what the server sets.</p>`;
-  return groups.map(([what, title, each]) => html`<h2>${title}</h2><ul class=${`reasons ${what}`}>${each.map((reason) => html`<li><${Reason} reason=${reason} choose=${choose} /></li>`)}</ul>`);
+  return groups.map(([what, title, each]) => html`${title ? html`<h2>${title}</h2>` : null}<ul class=${`reasons ${what}`}>${each.map((reason) => html`<li><${Reason} reason=${reason} choose=${choose} /></li>`)}</ul>`);
 }
 
 function Reason({ reason, choose }) {
@@ -185,19 +197,35 @@ export function sentenceOf({ what, message = "", hint = "", by, stage, op, value
 
 // -- the stored objects --------------------------------------------------------------------------------------------
 
+const MOST_NAMES = 12; // of objects with the same reason
+
 function Stored({ stored, kind }) {
-  const all = stored.checked === 1 ? "the one stored object" : `all ${stored.checked} stored objects`;
   if (!stored.checked) return html`<h2>Stored objects</h2><p class="quiet">There are none.</p>`;
+  const all = stored.checked === 1 ? "the one stored object" : `all ${stored.checked} stored objects`;
+  const said = stored.items.length ? `${stored.items.length} of ${stored.checked} stored objects would notice:` : `It makes no difference for ${all}.`;
   return html`<h2>Stored objects</h2>
-    <p>${stored.items.length ? `${stored.items.length} of ${stored.checked} stored objects would notice:` : `It makes no difference for ${all}.`}${stored.remaining ? ` ${stored.remaining} more were not looked at.` : ""}</p>
-    ${stored.items.length
-      ? html`<ul class="reasons stored">${stored.items.slice(0, 50).map(
-          (each) => html`<li><a href=${hrefOf("at", ["now", kind.resource, each.namespace, each.name])}>${each.namespace ? `${each.namespace}/` : ""}${each.name}</a> ${each.reasons.map((reason) => `${reason.path} ${WORDS_OF[reason.what]}: ${sentenceOf(reason)}`).join("; ")}</li>`,
-        )}</ul>${stored.items.length > 50 ? html`<p class="quiet">And ${stored.items.length - 50} more.</p>` : null}`
-      : null}`;
+    <p>${said}${stored.remaining ? ` ${stored.remaining} more were not looked at.` : ""}</p>
+    <ul class="reasons stored">${byReason(stored.items).map(
+      ({ reason, items }) => html`<li class=${reason.what}>${reason.path ? html`<code>${reason.path}</code> ` : null}${WORDS_OF[reason.what]} in ${items.length}. ${sentenceOf(reason)}
+        <p class="quiet">${items.slice(0, MOST_NAMES).map((each, n) => html`${n ? ", " : ""}<a href=${hrefOf("at", ["now", kind.resource, each.namespace, each.name])}>${each.namespace ? `${each.namespace}/` : ""}${each.name}</a>`)}${items.length > MOST_NAMES ? ` and ${items.length - MOST_NAMES} more` : ""}</p></li>`,
+    )}</ul>`;
 }
 
-const WORDS_OF = { refused: "is refused", forgiven: "is wrong from now on", pruned: "is dropped" };
+const WORDS_OF = { refused: "is refused", forgiven: "is wrong from now on, and forgiven while it does not change,", pruned: "is dropped" };
+
+// Objects with the same reason once: most of them have the same. The items of a list count as one place.
+function byReason(items) {
+  const found = new Map();
+  for (const item of items) {
+    for (const reason of item.reasons) {
+      const key = JSON.stringify([reason.what, reason.path.replace(/\[\d+\]/g, "[*]"), reason.rule]);
+      if (!found.has(key)) found.set(key, { reason, items: [] });
+      const same = found.get(key).items;
+      if (same[same.length - 1] !== item) same.push(item);
+    }
+  }
+  return [...found.values()].sort((a, b) => b.items.length - a.items.length);
+}
 
 // -- the result ----------------------------------------------------------------------------------------------------
 
