@@ -32,8 +32,8 @@ from typing import Any
 from urllib.parse import quote
 
 from conformance.client import DEFINITIONS, Client
-from conformance.comparison import Comparison
 from conformance.stub import Stub
+from noxu.recordings.comparison import ConversationComparison
 
 DATA = Path(__file__).parent / "recordings"
 DEVIATIONS = Path(__file__).parent / "deviations.json"
@@ -52,7 +52,7 @@ class Conversation:
         self.stub = stub
         deviation = deviations().get(case["id"], {})
         self.deviating = deviation.get("steps", [])
-        self.comparison = Comparison(case, frozenset([*ignored, *deviation.get("ignore", [])]))
+        self.comparison = ConversationComparison(case, frozenset([*ignored, *deviation.get("ignore", [])]))
 
     def run(self) -> list[str]:
         """Replay the case and delete the definitions that it created; return the first differences."""

@@ -18,6 +18,7 @@ from noxu import strategies
 from noxu.testing import plugin
 from noxu.testing.manners import MannersCalls
 from noxu.testing.past import PastCalls
+from noxu.testing.recordings import ReplayCalls
 from noxu.testing.registration import Registration
 from noxu.testing.snapshots import SnapshotCalls
 from noxu.testing.tenants import TenantCalls
@@ -128,7 +129,7 @@ def _of_class(name: str, class_: type) -> Iterator[str]:
 def _methods(class_: type) -> Iterator[tuple[str, Callable[..., Any]]]:
     """The public methods. Those that a user shares with the handle are shown with the handle."""
     for each in (
-        (Verbs, class_, SnapshotCalls, TenantCalls, WriteLog, MannersCalls, PastCalls, Registration)
+        (Verbs, class_, SnapshotCalls, TenantCalls, WriteLog, MannersCalls, PastCalls, ReplayCalls, Registration)
         if class_ is noxu.Noxu
         else (class_,)
     ):

@@ -200,6 +200,7 @@ class Config:
     `faults`: a plan of faults, see control.faults.plans; `latency`: by how much every answer is late, such as `5ms..20ms`.
     `presets`, `fault_rules`: further faults; `fault_seed`: what their chance depends on, None: the seed of the plan.
     `record_requests`: record what clients ask from the start, see control.manners_calls.
+    `record`: the file of a recording, see http.recording.
     `clock`: how object time begins, see control.clock.parsed; "": as the system's. `deterministic`: the seed of a server
     whose objects repeat, see control.determinism.
     `services`: the network of the addresses of services; `node_ports`: their node ports.
@@ -268,6 +269,7 @@ class Config:
     fault_rules: tuple[Mapping[str, Any], ...] = ()
     fault_seed: int | None = None
     record_requests: bool = False
+    record: Path | None = None
     deterministic: int | None = None
     history: float = COMPACT_EVERY
     initial: Path | None = None

@@ -239,6 +239,12 @@ def _manners(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="record what clients ask from the start, for noxu report and noxu rbac; else from their first use",
     )
+    group.add_argument(
+        "--record",
+        type=Path,
+        metavar="FILE",
+        help="write all requests, answers, events and writes to this file, for noxu replay: see docs/record-and-replay.md",
+    )
 
 
 def _kubeconfig(command: argparse.ArgumentParser) -> None:
@@ -288,6 +294,7 @@ def _behaviour(command: argparse.ArgumentParser) -> None:
         help="the ports of tenants, for a container that publishes some (default: any that is free)",
     )
     values.feature_gates(group)
+    values.kubernetes(group, several=False)
     group.add_argument(
         "--exit-with-parent", action="store_true", help="stop when the process that has started this one ends"
     )
@@ -440,7 +447,7 @@ def complete_serve(options: argparse.Namespace) -> None:
         keep_going=options.keep_going,
         create_namespaces=options.create_namespace,
         watch=options.watch,
-        features=options.features,
+        features=options.features[options.kubernetes[0]],
         annotate_invalid=options.annotate_invalid,
         webhook_services=tuple(options.webhook_service),
         event_ttl=options.event_ttl,
@@ -473,6 +480,7 @@ def complete_serve(options: argparse.Namespace) -> None:
         presets=tuple(options.preset),
         fault_seed=options.fault_seed,
         record_requests=options.record_requests,
+        record=options.record,
         deterministic=options.deterministic,
         nodes=options.nodes,
         stages=tuple(Path(path) for path in options.stages),

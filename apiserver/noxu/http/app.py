@@ -149,6 +149,10 @@ class App:
                 raise ConnectionResetError("the answer has begun")
             if exchange.record is not None:
                 answer = auditing.observed(exchange, exchange.record, answer)
+            if (
+                exchange.answer_seen is not None
+            ):  # a recording: before the client has it, as a write is before its event
+                answer = exchange.answer_seen(exchange, answer)
             waits = send(exchange, answer, self.unsent)
             if waits is not None:
                 await waits

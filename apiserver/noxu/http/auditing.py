@@ -101,7 +101,7 @@ def _keep_body(exchange: Exchange, record: Record) -> None:
         media_type = exchange.request.headers.get("Content-Type", negotiation.JSON)
         # the bytes are those that the write decodes; they are decoded again only for the log
         record.request = RecordedBody(
-            (exchange.body,), _decoder(exchange, media_type), is_patch=exchange.request.method == "PATCH"
+            (exchange.body,), decoder_of(exchange, media_type), is_patch=exchange.request.method == "PATCH"
         )
 
 
@@ -116,7 +116,7 @@ def observed(exchange: Exchange, record: Record, answer: Answer) -> Answer:
         record.status = orjson.loads(content)  # decoded for the log: the answer is bytes
     if not record.with_response or not _is_object(exchange, answer):
         return answer
-    decode = _decoder(exchange, answer.content_type)
+    decode = decoder_of(exchange, answer.content_type)
     if isinstance(content, AsyncIterable):
         # the chunks pass through; the record gets its own references
         answer.body = _kept(content, record, partial(RecordedBody, decode=decode, is_json=is_json))
@@ -147,7 +147,7 @@ async def _kept(
         record.response = body_of(kept)
 
 
-def _decoder(exchange: Exchange, content_type: str) -> Callable[[bytes], Json]:
+def decoder_of(exchange: Exchange, content_type: str) -> Callable[[bytes], Json]:
     """The function that decodes a body of this type. It raises ValueError."""
     media_type = content_type.partition(";")[0].strip()
     if media_type == negotiation.PROTOBUF and exchange.is_routed:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, ParamSpec, TypeVar
@@ -30,6 +30,7 @@ from noxu.clock import Clock
 from noxu.features import Features
 from noxu.go.text import parse_uint, quote
 from noxu.http import negotiation
+from noxu.http.answer import Answer
 from noxu.http.negotiation import Accepted, Representations
 from noxu.http.request import (
     NO_RESOURCE,
@@ -176,7 +177,11 @@ class Exchange:
     weight: int = 0
     """Bytes of the body and of the stored object; large requests are processed in a thread."""
     body: bytes = b""
-    """The body, if the audit log wants it."""
+    """The body, if the audit log or a recording wants it."""
+    answer_seen: Callable[[Exchange, Answer], Answer] | None = None
+    """Is called with the answer before it is sent, and returns it: see `http.recording`."""
+    events_seen: Callable[[Exchange], Callable[[Sequence[bytes]], None]] | None = None
+    """Is called when the stream of a watch begins, and returns what is called with its events."""
     limit: InFlightLimit | None = None
     """In which limit of requests in flight it counts, until it is answered; None: in none."""
     leaving: list[Callable[[Exchange], None]] = dataclasses.field(default_factory=list)
@@ -293,7 +298,7 @@ class Exchange:
         body = await read_body(self.request)
         info, backend = self.info, self.backend
         self.weight = self.received_bytes = len(body)  # grows below, once; offload reads it
-        if self.record is not None and self.record.with_request:
+        if self.answer_seen is not None or (self.record is not None and self.record.with_request):
             self.body = body  # shared with the write, which does not change it
         if info.name:
             self.weight += backend.reader.size(self.resource, self.namespace, info.name)

@@ -127,6 +127,9 @@ class Watches:
         else:
             is_framed = await begin_chunks(exchange, headers)
             pipe = _GzipPipe(connection) if compress else (_ChunkedPipe if is_framed else _UnframedPipe)(connection)
+        if exchange.events_seen is not None:
+            # its type is in the view of a stream, so that recorded streams share with one another alone
+            pipe = _RecordedPipe(pipe, exchange.events_seen(exchange))
         if exchange.record is not None:
             auditing.observe_start(exchange, exchange.record)
         if exchange.request.method == "HEAD":
@@ -229,6 +232,31 @@ class _GzipPipe(_ChunkedPipe):
         packer = zlib.compressobj(1, zlib.DEFLATED, _GZIP)
         data = packer.compress(b"".join(events)) + packer.flush(zlib.Z_SYNC_FLUSH)
         return super().framed((data + packer.flush(),))
+
+
+class _RecordedPipe:
+    """The client's end of a watch that is recorded: `seen` is called with the events before they are framed.
+
+    What streams share are the events without their frames, so all recorded ones may.
+    """
+
+    def __init__(self, pipe: watch.Pipe, seen: Callable[[Sequence[bytes]], None]) -> None:
+        self._pipe = pipe
+        self._seen = seen
+
+    def framed(self, events: Sequence[bytes]) -> Sequence[bytes]:
+        return events
+
+    def write(self, pieces: Sequence[bytes]) -> int:
+        self._seen(pieces)
+        # a message of a WebSocket is one event, and what is shared is joined: lines are events in JSON alone
+        events = [
+            line for piece in pieces for line in (piece.splitlines(keepends=True) if piece[:1] == b"{" else [piece])
+        ]
+        return self._pipe.write(self._pipe.framed(events))
+
+    async def drain(self) -> None:
+        await self._pipe.drain()
 
 
 # -- limits ------------------------------------------------------------------------------------------------------------

@@ -65,6 +65,7 @@ INTERVENTIONS: Final = "noxu.http.interventions"
 DETERMINISM: Final = "noxu.control.determinism"
 FAULTS: Final = "noxu.control.fault_routes"
 TRACING: Final = "noxu.process.tracing"
+RECORDER: Final = "noxu.process.recorder"
 """Modules that few servers need."""
 
 log = logging.getLogger("noxu")
@@ -88,7 +89,9 @@ class Server:
 
     plane: ControlPlane
     listeners: Listeners
+    outgoing: WebhookClient
     caller: Caller
+    """It calls webhooks by `outgoing`, with spans if there are any."""
     clock: Clock
     identifiers: Identifiers
 
@@ -137,6 +140,7 @@ class Server:
         self._handshakes: Handshakes | None = None
         self._http: HttpServer
         self._after = after
+        self.is_restart = after is not None
         self.template = template
         self._base = base
         self.token = ""  # of the administrator, random
@@ -194,9 +198,9 @@ class Server:
         raise_recursion_limit()  # for stored schemas, which may be deep
         services = {Service(*name): address for name, address in self.config.webhook_services}
         self.tracing = await self._tracing()
-        outgoing = WebhookClient(services)
-        self._closing.push_async_callback(outgoing.close)
-        self.caller = outgoing if self.tracing is None else self.tracing.calls(outgoing)
+        self.outgoing = WebhookClient(services)
+        self._closing.push_async_callback(self.outgoing.close)
+        self.caller = self.outgoing if self.tracing is None else self.tracing.calls(self.outgoing)
         plane = await self._assemble(self.caller, after)
         if self.tracing is not None:
             self.tracing.observe_writes(plane, _system(self.config))
@@ -212,7 +216,7 @@ class Server:
             self._closing.push_async_callback(self.history.save)
             await in_background(self._closing, self.history.save_periodically(), "history")
         await self._serve()
-        self._begin_interventions()
+        await self._begin_interventions()
         if self.watch is not None and loaded is not None:
             with writing_as(FILES):
                 await in_background(self._closing, self.watch.run(plane, loaded), "watch of files")
@@ -279,17 +283,19 @@ class Server:
         """Faults, and what observes clients; they are made at the first use."""
         if self._interventions is None:
             module = import_module(INTERVENTIONS)  # few servers have any
-            self._interventions = module.Interventions(lambda: self._http, self.clock, self.caller)
+            self._interventions = module.Interventions(lambda: self._http, self.clock, self.outgoing)
         return self._interventions
 
-    def _begin_interventions(self) -> None:
-        """What the configuration wants: requests that begin one after the other; faults; a record of requests."""
+    async def _begin_interventions(self) -> None:
+        """What the configuration wants: requests that begin one after the other; faults; a record of requests; a recording. Raises StartError."""
         if self.config.deterministic is not None:
             self.interventions.await_turn(partial(import_module(DETERMINISM).until_settled, self.plane))
         if self.config.begins_with_faults:
             import_module(FAULTS).begin(self.control)
         if self.config.record_requests:
             self.interventions.requests()
+        if self.config.record is not None and self.parent is None:
+            await import_module(RECORDER).begin(self, self._closing)
 
     def _seams(self, caller: Caller) -> Seams:
         authentication, root_ca = self.authentication, ""

@@ -37,6 +37,7 @@ _KEPT: Final = 1000  # calls of a test that may be in `unawaited`, before those 
 
 if TYPE_CHECKING:
     from noxu.control.recorded_requests import RecordedRequest
+    from noxu.recordings.replaying import ReplayedStep
 
     # For type checkers, a result may be used at once or awaited: they do not know where a call is.
 
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
 
     class AwaitableObjects(list[dict[str, Any]]):
         def __await__(self) -> Generator[Any, None, list[dict[str, Any]]]: ...
+
+    class AwaitableSteps(list[ReplayedStep]):
+        def __await__(self) -> Generator[Any, None, list[ReplayedStep]]: ...
 
     class AwaitableNone:
         def __await__(self) -> Generator[Any, None, None]: ...

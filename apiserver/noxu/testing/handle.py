@@ -48,6 +48,7 @@ from noxu.testing.faults import FaultInjection
 from noxu.testing.manners import MannersCalls
 from noxu.testing.past import PastCalls
 from noxu.testing.programs import ProgramCalls
+from noxu.testing.recordings import ReplayCalls
 from noxu.testing.registration import Registration
 from noxu.testing.session import Runner, Session
 from noxu.testing.snapshots import SnapshotCalls
@@ -89,6 +90,7 @@ class Noxu(
     PastCalls,
     ProgramCalls,
     Registration,
+    ReplayCalls,
     SnapshotCalls,
     TenantCalls,
     TimeCalls,
@@ -130,6 +132,7 @@ class Noxu(
         nodes: int | None = None,
         stages: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
         exec: str = "",  # noqa: A002 - the option's name
+        record: str | os.PathLike[str] | None = None,
     ) -> None:
         """`directory` is the directory of the kubeconfig; None: a temporary one, which `stop` removes.
 
@@ -142,6 +145,7 @@ class Noxu(
         `history` is that of `noxu serve`: a duration, `all` or `off`. `faults`, a plan, and `latency` are those of `noxu serve`.
         So is `tracing_config_file`, for spans of the requests. `nodes`: the number of simulated nodes, which come with the
         controllers of workloads; None: neither. `stages`, files with rules for pods, and `exec` are those of `noxu serve`.
+        So is `record`, the file of a recording.
 
         Where several names or sources are expected, one may be given by itself. Raises LoadError for sources that cannot be
         read, and ValueError for unknown profiles, controllers, plug-ins, gates and modes.
@@ -178,6 +182,7 @@ class Noxu(
                 stages=tuple(map(Path, [stages] if isinstance(stages, str | os.PathLike) else stages)),
                 exec=exec,
                 webhook_services=self._webhook_services,
+                record=None if record is None else Path(record),
             )
             loaded = beginning(config, clock, several(manifests))
         except (ValueError, LoadError) as error:
@@ -484,6 +489,7 @@ class MakeNoxu(Protocol):
         nodes: int | None = None,
         stages: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
         exec: str = "",  # noqa: A002 - the option's name
+        record: str | os.PathLike[str] | None = None,
     ) -> AwaitableNoxu: ...
 
 

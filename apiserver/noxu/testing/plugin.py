@@ -81,6 +81,7 @@ ISOLATION: Final = "noxu.testing.isolation"
 EXPLORATION: Final = "noxu.exploration.results"
 MANNERS: Final = "noxu.testing.manners_plugin"
 CASES: Final = "noxu.testing.case_items"
+RECORDINGS: Final = "noxu.testing.recorded_tests"
 COVERAGE: Final = "noxu.testing.coverage_plugin"
 _MARKER: Final = (
     "noxu(*manifests, profile='local', controllers=None, gates=None, users=(), tls=False, …): manifests that the test's "
@@ -146,6 +147,7 @@ OPTIONS: Final = (
         "paths",
         "files of cases, as for `noxu test`, and directories with files *_test.yaml: each case is a test",
     ),
+    Option("record", "string", "a directory in which the recordings of failed tests stay, for noxu replay"),
     Option(
         "coverage",
         "bool",
@@ -466,7 +468,17 @@ def _running(request: pytest.FixtureRequest, arguments: Mapping[str, Any]) -> It
 
 @contextlib.contextmanager
 def _with_directory(request: pytest.FixtureRequest, arguments: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The arguments of a server, whose directory is among those of pytest, which removes them even if a run is killed."""
+    """The arguments of a server, whose directory is among those of pytest, which removes them even if a run is killed.
+
+    Its recording is in a file of the node.
+    """
+    if (records := _option(request.config, "record")) and "record" not in arguments:
+        with (
+            _late(RECORDINGS).recorded(request.node, _beginning(request.config, "record") / records) as file,
+            _with_directory(request, {**arguments, "record": file}) as complete,
+        ):
+            yield complete
+        return
     if arguments.get("directory") is not None:
         yield arguments
         return
@@ -562,6 +574,8 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
+    if report.failed and (recordings := _if_used(RECORDINGS)):
+        recordings.mark_failed(item)
     if report.failed and call.when != "teardown" and _if_used(HANDLE):
         shown = int(_option(item.config, "requests") or SHOWN_REQUESTS)
         report.sections += _late(REPORTS).sections(item.stash.get(_BEFORE, {}), shown)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.comparison import Comparison
+from noxu.recordings.comparison import ConversationComparison
 
 
 def differences(recorded: object, actual: object) -> list[str]:
-    return list(Comparison({"steps": []}, frozenset()).differences(recorded, actual))
+    return list(ConversationComparison({"steps": []}, frozenset()).differences(recorded, actual))
 
 
 @pytest.mark.parametrize("age", ["0s", "59s", "5m30s", "3h", "3d4h", "99d", "6y325d", "12y"])

@@ -37,7 +37,7 @@ _MASKS = tuple(
 _AGE = re.compile(r"(\d+[smhdy])+\Z")  # the age in a table: 5s, 3d4h, 6y325d
 
 
-class Comparison:
+class ConversationComparison:
     """The state of one conversation: the recorded values and the server's values that correspond to them."""
 
     def __init__(self, case: dict[str, Any], ignored: frozenset[str]) -> None:

@@ -1,0 +1,75 @@
+"""`noxu replay`: a recording against a new server, and against a running one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from noxu.testing.handle import Noxu
+from tests.cli.conftest import Run
+
+OBJECT = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "a", "namespace": "default"},
+    "data": {"k": "v"},
+}
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("recording") / "run.noxu"
+    with Noxu(profile="envtest", record=path) as server:
+        server.create(OBJECT)
+        server.get("configmaps", "a")
+    return path
+
+
+def test_a_new_server_answers_as_recorded(run: Run, file: Path) -> None:
+    ran = run(f"replay {file}")
+    assert (ran.status, ran.out, ran.err) == (0, "2 steps, 2 answered as recorded, 0 otherwise\n", "")
+
+
+def test_a_running_server_that_answers_otherwise(run: Run, file: Path) -> None:
+    with Noxu(profile="envtest", manifests=[OBJECT]) as server:
+        ran = run(f"replay {file} --server {server.url}")
+    assert ran.status == 1
+    assert ran.out.splitlines()[:2] == [
+        "step 1: POST /api/v1/namespaces/default/configmaps?fieldManager=noxu&fieldValidation=Warn",
+        '     code: expected 201, got 409: configmaps "a" already exists',
+    ]
+    assert ran.out.splitlines()[-1] == "2 steps, 1 answered as recorded, 1 otherwise"
+
+
+def test_a_field_that_is_not_compared(run: Run, file: Path, here: Path) -> None:
+    content = file.read_bytes().replace(b'"k":"v"}}},"at"', b'"k":"w"}}},"at"')
+    (here / "changed.noxu").write_bytes(content)
+    assert run("replay changed.noxu --quiet --wait 0").out.splitlines()[1:] == [
+        "     .data.k: expected 'w'",
+        "            got      'v'",
+        "step 2: GET /api/v1/namespaces/default/configmaps/a",
+        "     .data.k: expected 'w'",
+        "            got      'v'",
+    ]
+    assert run("replay changed.noxu --quiet --ignore k").status == 0
+
+
+def test_the_end_of_a_killed_server(run: Run, file: Path, here: Path) -> None:
+    (here / "cut.noxu").write_bytes(file.read_bytes() + b'{"step": 3, "me')
+    assert run("replay cut.noxu").out == (
+        "2 steps, 2 answered as recorded, 0 otherwise; the last line of the recording is not whole, and was not read\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("missing.noxu", "noxu: missing.noxu: No such file or directory\n"),
+        ("other.noxu", "noxu: other.noxu is no recording: `noxu serve --record FILE` makes one\n"),
+    ],
+)
+def test_a_file_that_cannot_be_replayed(run: Run, here: Path, line: str, expected: str) -> None:
+    (here / "other.noxu").write_text("{}\n")
+    ran = run(f"replay {line}")
+    assert (ran.status, ran.err) == (1, expected)

@@ -1,0 +1,188 @@
+"""A server that is recorded, and the recording replayed: what is in the file, and what counts as a difference."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+import pytest
+
+from noxu.api.errors import ApiError
+from noxu.recordings import lines
+from noxu.recordings.lines import ServerRecording
+from noxu.recordings.replaying import Replay, ReplayedStep, ReplayTarget
+from noxu.testing.handle import Noxu
+from noxu.values import Object
+
+DEFINITION: Final = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "widgets.example.com"},
+    "spec": {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "widgets", "kind": "Widget"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}},
+                    }
+                },
+            }
+        ],
+    },
+}
+WATCH: Final = "/apis/example.com/v1/widgets?watch=true"
+
+
+def widget(size: int, **metadata: Any) -> Object:
+    named = {"name": "a", "namespace": "default", **metadata}
+    return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": named, "spec": {"size": size}}
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The recording of a server that has widgets from its start, with a restart."""
+    path = tmp_path_factory.mktemp("recording") / "run.noxu"
+    with Noxu(manifests=[DEFINITION, widget(0, name="first")], profile="envtest", record=path) as server:
+        watch = ReplayTarget(server.url).open(WATCH, {"User-Agent": "informer"})
+        server.create(widget(1))
+        server.create(widget(1, name="", generateName="web-"))
+        stored = server.get("widgets", "a")
+        server.patch("widgets", "a", {"spec": {"size": 2}})
+        with pytest.raises(ApiError, match="modified"):
+            server.update(stored)  # with an old resourceVersion
+        server.update(server.get("widgets", "a") | {"spec": {"size": 3}})
+        server.create(
+            {
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "metadata": {"name": "s", "namespace": "default"},
+                "stringData": {"p": "hunter2"},
+            }
+        )
+        server.get("secrets", "s")
+        server.list("widgets")
+        server.delete("widgets", "a")
+        assert len(watch.wait(6)) == 6
+        watch.close()
+        server.stop()
+        server.start()
+        server.create(widget(7, name="later"))
+    return path
+
+
+@pytest.fixture(scope="module")
+def recording(file: Path) -> ServerRecording:
+    return lines.read(file)
+
+
+@pytest.fixture(scope="module")
+def fresh() -> Iterator[Noxu]:
+    with Noxu(profile="envtest") as server:
+        yield server
+
+
+def replayed(recording: ServerRecording, server: Noxu) -> list[ReplayedStep]:
+    """The differences; what the replay has made is undone."""
+    with server.rollback(), contextlib.closing(ReplayTarget(server.url)) as target:
+        return list(Replay(recording, target).run())
+
+
+def changed(recording: ServerRecording, kind: str, old: str, new: str) -> ServerRecording:
+    """The recording with a text replaced in what was answered (`expect`) or sent to watches (`events`)."""
+    changed_lines = [
+        {**line, kind: _replaced(line[kind], old, new)} if kind in line else line for line in recording.lines
+    ]
+    return dataclasses.replace(recording, lines=changed_lines)
+
+
+def _replaced(value: Any, old: str, new: str) -> Any:
+    return orjson.loads(orjson.dumps(value).replace(old.encode(), new.encode()))
+
+
+# -- the file
+
+
+def test_steps_have_the_requests_and_their_answers(recording: ServerRecording) -> None:
+    steps = [line for line in recording.lines if "method" in line]
+    assert [(step["method"], step["expect"]["code"]) for step in steps] == [
+        ("POST", 201), ("POST", 201), ("GET", 200), ("PATCH", 200), ("PUT", 409), ("GET", 200), ("PUT", 200), ("POST", 201),
+        ("GET", 200), ("GET", 200), ("DELETE", 200), ("POST", 201),
+    ]  # fmt: skip
+    assert steps[0]["body"]["spec"] == {"size": 1}
+    assert steps[0]["client"] == {"user": "system:anonymous", "agent": "noxu-handle"}
+
+
+def test_numbers_of_steps_are_different(recording: ServerRecording) -> None:
+    """Also those after a restart of the server, which goes on with the file."""
+    numbers = [line["step"] for line in recording.lines if "step" in line]
+    assert sorted(set(numbers)) == numbers
+
+
+def test_a_watch_has_the_events_that_it_was_sent(recording: ServerRecording) -> None:
+    [watch] = [line for line in recording.lines if "watch" in line]
+    events = [event for line in recording.lines if line.get("of") == watch["step"] for event in line["events"]]
+    assert watch["client"]["agent"] == "informer"
+    assert [event["type"] for event in events] == ["ADDED", "ADDED", "ADDED", "MODIFIED", "MODIFIED", "DELETED"]
+    assert {"ended": watch["step"]}.items() <= next(line for line in recording.lines if "ended" in line).items()
+
+
+def test_each_write_has_its_author_once(recording: ServerRecording) -> None:
+    writes = [write for write in recording.writes if write["resource"] == "widgets.example.com"]
+    revisions = [write["revision"] for write in writes]
+    assert sorted(set(revisions)) == revisions
+    assert [write["verb"] for write in writes] == ["create", "create", "patch", "update", "delete", "create"]
+    assert {write["userAgent"] for write in writes} == {"noxu-handle"}
+    assert writes[2]["object"]["spec"] == {"size": 2}
+    assert writes[3]["why"][0]["revision"] == writes[2]["revision"]
+
+
+def test_what_was_there_is_recorded(recording: ServerRecording) -> None:
+    names = [line["name"] for line in recording.stored if line["resource"] == "widgets.example.com"]
+    assert names == ["first"]
+
+
+def test_no_secret_is_in_the_file(file: Path) -> None:
+    content = file.read_bytes()
+    assert b"hunter2" not in content
+    assert b"aHVudGVyMg" not in content
+    assert b"Authorization" not in content
+
+
+# -- the replay
+
+
+def test_a_new_server_answers_as_recorded(recording: ServerRecording, fresh: Noxu) -> None:
+    assert replayed(recording, fresh) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "old", "new", "expected"),
+    [
+        ("expect", '"code":409', '"code":200', "step 6: PUT /apis/example.com/v1/namespaces/default/widgets/a"),
+        ("events", '"size":3', '"size":4', f"WATCH {WATCH}"),
+        ("events", '"type":"DELETED"', '"type":"MODIFIED"', "expected 'MODIFIED'"),
+        ("expect", "Operation cannot be fulfilled", "It is not possible", "expected 'It is not possible"),
+    ],
+    ids=["a code", "an object in an event", "the type of an event", "a message"],
+)
+def test_a_difference_is_found(
+    recording: ServerRecording, fresh: Noxu, kind: str, old: str, new: str, expected: str
+) -> None:
+    [step] = replayed(changed(recording, kind, old, new), fresh)
+    assert expected in str(step)
+
+
+def test_the_handle_replays_a_file(file: Path, fresh: Noxu) -> None:
+    with fresh.rollback():
+        assert fresh.replay(file) == []
