@@ -177,7 +177,7 @@ function Reasons({ reasons, choose }) {
 function Reason({ reason, choose }) {
   const values = Object.entries(reason.values || {});
   return html`
-    ${reason.path ? html`<button type="button" class="path" onClick=${() => choose(reason.path)}>${reason.path}</button> ` : null}${sentenceOf(reason)}
+    ${reason.path ? html`<button type="button" class="path" onClick=${() => choose(reason.path)}>${reason.path}</button> ` : null}${reasonText(reason)}
     ${reason.rule ? html`<pre class="rule"><code>${reason.rule}</code></pre>` : null}
     ${values.length ? html`<dl class="values">${values.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>` : null}`;
 }
@@ -185,7 +185,7 @@ function Reason({ reason, choose }) {
 const FOLLOWS = { add: "adds it", replace: "sets it", remove: "removes it" };
 
 // A reason as a sentence about its field.
-export function sentenceOf({ what, message = "", hint = "", by, stage, op, value, rule }) {
+export function reasonText({ what, message = "", hint = "", by, stage, op, value, rule }) {
   const shown = value === undefined ? "" : `: ${JSON.stringify(value).slice(0, 120)}`;
   if (what === "changed") return `${stage.startsWith("policy") ? "the policy" : "the webhook"} ${by} ${FOLLOWS[op] || op}${shown}`;
   if (what === "set") return `the server ${FOLLOWS[op] || op}${shown}`;
@@ -206,7 +206,7 @@ function Stored({ stored, kind }) {
   return html`<h2>Stored objects</h2>
     <p>${said}${stored.remaining ? ` ${stored.remaining} more were not looked at.` : ""}</p>
     <ul class="reasons stored">${byReason(stored.items).map(
-      ({ reason, items }) => html`<li class=${reason.what}>${reason.path ? html`<code>${reason.path}</code> ` : null}${WORDS_OF[reason.what]} in ${items.length}. ${sentenceOf(reason)}
+      ({ reason, items }) => html`<li class=${reason.what}>${reason.path ? html`<code>${reason.path}</code> ` : null}${WORDS_OF[reason.what]} in ${items.length}. ${reasonText(reason)}
         <p class="quiet">${items.slice(0, MOST_NAMES).map((each, n) => html`${n ? ", " : ""}<a href=${hrefOf("at", ["now", kind.resource, each.namespace, each.name])}>${each.namespace ? `${each.namespace}/` : ""}${each.name}</a>`)}${items.length > MOST_NAMES ? ` and ${items.length - MOST_NAMES} more` : ""}</p></li>`,
     )}</ul>`;
 }
@@ -237,7 +237,7 @@ function Result({ result, reasons, field, choose }) {
   const why = (path) => reasons.filter((each) => each.path && covering(each.path, path) && each.what !== "pruned");
   const chosen = field && why(field);
   return html`<h2>As it would be stored</h2>
-    <p class="because">${field ? html`<code>${field}</code> ${chosen.length ? chosen.map(sentenceOf).join("; ") : lines.some((each) => each.path === field) ? "is what you have written." : "is not in the object."}` : "Choose a line to see where it comes from."}</p>
+    <p class="because">${field ? html`<code>${field}</code> ${chosen.length ? chosen.map(reasonText).join("; ") : lines.some((each) => each.path === field) ? "is what you have written." : "is not in the object."}` : "Choose a line to see where it comes from."}</p>
     <div class="code result">${lines.map(({ text, path }) => {
       const [reason] = why(path);
       const [mark, said] = (reason && MARKS[reason.what]) || ["", ""];
