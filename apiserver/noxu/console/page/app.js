@@ -13,8 +13,11 @@ import { liveSource } from "./data.js";
 import { Dialog, Field, Problem } from "./widgets.js";
 import { timelineView } from "./timeline.js";
 import { kindsView } from "./kinds.js";
+import { objectView } from "./objects.js";
+import { whyView } from "./why.js";
+import { schemaView } from "./schema.js";
 
-const VIEWS = [timelineView, kindsView];
+const VIEWS = [timelineView, kindsView, objectView, whyView, schemaView];
 const hasView = (route) => VIEWS.some((each) => each.route === route);
 
 function App({ source }) {
