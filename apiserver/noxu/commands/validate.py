@@ -10,19 +10,21 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from functools import partial
+from importlib import import_module
 from typing import Final
 
 from noxu import garbage
 from noxu.api import codec
-from noxu.commands import findings, progress, reports, results
+from noxu.commands import calls, findings, progress, reports, results
 from noxu.commands.findings import Checked, DocumentOutcome, WriteRules
 from noxu.commands.reports import Style
 from noxu.commands.results import Check, Results, Shard
-from noxu.manifests.documents import Document
+from noxu.manifests.documents import Document, LoadError
 from noxu.manifests.manifest_cache import Cache, user_directory
 from noxu.values import Json, Object
 from noxu_storage.types import Progress
 
+SCHEMA_BUNDLES: Final = "noxu.manifests.schema_bundles"
 _KEPT: Final = range(400, 500)
 """The codes of errors that are kept: others, such as that of a timeout, may not occur again."""
 
@@ -42,7 +44,13 @@ def _run(options: argparse.Namespace) -> int:
     with progress.shown("validate", quiet=options.quiet) as report:
         with garbage.uncollected():
             documents, old = findings.read(options, cache.split), findings.former(options.old, cache.split)
-        outcomes = _outcomes(options, documents, old, cache, report)
+        try:
+            known = import_module(SCHEMA_BUNDLES).definitions(options.schemas, documents) if options.schemas else []
+        except LoadError as error:
+            calls.complain(str(error))
+            return findings.UNREADABLE
+        outcomes = _outcomes(options, [*documents, *known], old, cache, report)
+        outcomes = [*outcomes[: len(documents)], *(each for each in outcomes[len(documents) :] if each.error)]
     cache.tidy()
     checked = [outcome.checked for outcome in outcomes]
     if options.output in reports.FORMATS:
