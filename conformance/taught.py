@@ -79,9 +79,9 @@ BUGS: Final = (
     TaughtBug("refused", "refused", "hot-loop", ("manners",), _APPLY),
     TaughtBug("drift", "drift", "unwatched", ("not restored",), _APPLY, languages=_BOTH),
     TaughtBug("drift", "drift", "field", ("not restored",), _APPLY, languages=_BOTH),
-    TaughtBug("order", "order", "bug", ("created", "left behind"), _SHRINK),
-    TaughtBug("workload", "workload", "bug", ("differs",), _APPLY, nodes=1),
-    TaughtBug("spec", "spec", "bug", ("not led back",), _APPLY),
+    TaughtBug("order", "order", "bug", ("created", "left behind"), _SHRINK, languages=_BOTH),
+    TaughtBug("workload", "workload", "bug", ("differs",), _APPLY, nodes=1, languages=_BOTH),
+    TaughtBug("spec", "spec", "bug", ("not led back",), _APPLY, languages=_BOTH),
 )
 
 

@@ -22,6 +22,7 @@ PAGES: Final = (
     "docs/crd-upgrades.md",
     "docs/from-other-validators.md",
     "docs/from-schemas.md",
+    "docs/kubernetes-versions.md",
     "docs/tests-of-crds.md",
 )
 BLOCKS: Final = [block for block in blocks() if block.page in PAGES]

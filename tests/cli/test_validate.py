@@ -653,6 +653,7 @@ def test_schemas_by_name_stand_for_crds(run: Make, write: Make, widget: Make) ->
         ran = run("validate --schemas bundle objects.json")
         assert (ran.status, unplaced(ran.out).splitlines()[2]) == (1, f"  {TOO_SMALL}")
         assert "2 objects: 1 valid, 1 refused" in ran.out
+        assert results(run("validate --output json --schemas bundle objects.json")) == ["valid", "refused"]
     write(
         "bundle/example.com/widget_v1.json",
         {"type": "object", "properties": {"spec": {"type": "object", "default": 1}}},

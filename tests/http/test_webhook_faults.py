@@ -18,6 +18,23 @@ def config_map(name: str) -> Object:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}}
 
 
+def _version(name: str) -> Object:
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    return {"name": name, "served": True, "storage": name == "v1", "schema": {"openAPIV3Schema": schema}}
+
+
+WIDGETS: Object = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "widgets.example.com"},
+    "spec": {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "widgets", "kind": "Widget"},
+        "versions": [_version("v1"), _version("v2")],
+    },
+}
+
 PATIENT = 30  # seconds that a webhook may take, which answers at once
 
 
@@ -99,6 +116,60 @@ def test_a_webhook_that_is_a_little_late(reviewed: Noxu) -> None:
         reviewed.create(config_map("a"))
     assert (hit.hits, Allowing.calls) == (1, 1)
     assert hit.fired[0]["request"]["resource"] == "configmaps"
+
+
+@pytest.mark.parametrize("kind", ["mutating", "validating"])
+@pytest.mark.parametrize(
+    ("fault", "code", "message"),
+    [
+        ("fail", 500, 'failed calling webhook "review": failed to call webhook: Post "function://review?timeout=10s"'),
+        ("deny", 403, 'admission webhook "review" denied the request: a fault was injected'),
+        ({"deny": "not today"}, 403, 'admission webhook "review" denied the request: not today'),
+    ],
+)  # fmt: skip
+def test_a_write_that_a_function_reviews(noxu: Noxu, kind: str, fault: Any, code: int, message: str) -> None:
+    called: list[str] = []
+
+    def review(request: Any) -> None:
+        called.append(request["name"])
+
+    getattr(noxu, kind)("configmaps", name="review")(review)
+    with noxu.fault(resource="configmaps", name="a", webhook=fault) as hit:
+        noxu.create(config_map("b"))
+        with pytest.raises(ApiError) as refused:
+            noxu.create(config_map("a"))
+    assert (refused.value.code, hit.hits, called) == (code, 1, ["b"])
+    assert message in refused.value.message
+    noxu.create(config_map("a"))
+    assert called == ["b", "a"]
+
+
+def test_a_function_that_is_late(noxu: Noxu) -> None:
+    @noxu.validating("configmaps")
+    async def review(_: Any) -> None: ...
+
+    with noxu.fault(webhook={"delay": "1ms..5ms"}) as hit:
+        noxu.create(config_map("a"))
+    assert hit.hits == 1
+
+
+def test_a_conversion_by_a_function() -> None:
+    """It has no resource and no name, so only rules without them are about it."""
+    with Noxu(manifests=[WIDGETS]) as noxu:
+
+        @noxu.converting("widgets.example.com")
+        def convert(value: Any, _: str) -> Any:
+            return value
+
+        noxu.create({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}})
+        failed = 'failed: Post "function://widgets.example.com?timeout=30s": dial tcp: connect: connection refused'
+        with noxu.fault(webhook="fail") as hit, pytest.raises(ApiError) as refused:
+            noxu.get("widgets.v2.example.com", "a")
+        assert (refused.value.code, hit.hits) == (500, 1)
+        assert refused.value.message.endswith(failed)
+        with noxu.fault(webhook={"delay": "1ms"}) as hit:
+            assert noxu.get("widgets.v2.example.com", "a")["apiVersion"] == "example.com/v2"
+        assert hit.hits == 1
 
 
 def test_a_lease_cannot_be_renewed(noxu: Noxu) -> None:

@@ -181,6 +181,26 @@ async def test_a_write_is_a_tree_of_spans_below_that_of_the_client(
 
 
 @needs_sdk
+async def test_webhooks_meet_faults_also_if_their_calls_have_spans(
+    collector: tuple[Collector, str], tmp_path: Path
+) -> None:
+    _, address = collector
+    async with traced(configuration(tmp_path, address)) as (_, session):
+        assert await ask(session, "POST", "/_noxu/faults", {"rules": [{"webhook": "deny"}]}) < 300
+        hook = {
+            "name": "a.example.com",
+            "clientConfig": {"url": "http://127.0.0.1:9/x"},  # nothing listens there
+            "rules": [{"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}],
+            "failurePolicy": "Ignore",
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+        }
+        hooks = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+        assert await ask(session, "POST", hooks, {"metadata": {"name": "a"}, "webhooks": [hook]}) == 201
+        assert await ask(session, "POST", MAPS, {"metadata": {"name": "a"}}, **SAMPLED) == 403
+
+
+@needs_sdk
 async def test_names_are_those_of_routes_and_bugs_of_the_server_are_errors(
     collector: tuple[Collector, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

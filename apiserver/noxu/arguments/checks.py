@@ -105,6 +105,7 @@ _OF_FILES: Final = {
     "--errors-only": "errors_only",
     "--verbose": "verbose",
     "--feature-gates": "feature_gates",
+    "--kubernetes": "kubernetes",
     "-j": "jobs",
     "--no-cache": "no_cache",
 }
@@ -133,6 +134,7 @@ def add_validate(command: argparse.ArgumentParser) -> None:
         help="as for noxu serve; namespaces that no file makes exist in any case",
     )
     values.feature_gates(command)
+    values.kubernetes(command, several=True)
     values.quiet(command)
     stored = command.add_argument_group(
         "stored objects",
@@ -187,10 +189,12 @@ def add_lint(command: argparse.ArgumentParser) -> None:
     command.add_argument("--diff", action="store_true", help="with --fix: show the difference only")
     _add(command, "CRDs")
     _add_detail(command)
+    values.kubernetes(command, several=True)
 
 
 def complete_lint(options: argparse.Namespace) -> None:
     """Raises ValueError for a combination of options that is invalid."""
+    values.set_releases(options)
     _complete(options)
     _check_detail(options)
     _require_files(options)
@@ -222,7 +226,13 @@ def complete_skeleton(options: argparse.Namespace) -> None:
 # -- noxu explain-write ------------------------------------------------------------------------------------------------
 
 
-_IN_MEMORY: Final = {"--old": "old", "--independent": "independent", "--feature-gates": "feature_gates", "-j": "jobs"}
+_IN_MEMORY: Final = {
+    "--old": "old",
+    "--independent": "independent",
+    "--feature-gates": "feature_gates",
+    "--kubernetes": "kubernetes",
+    "-j": "jobs",
+}
 
 
 def add_explain_write(command: argparse.ArgumentParser) -> None:
@@ -232,6 +242,7 @@ def add_explain_write(command: argparse.ArgumentParser) -> None:
     )
     _add(command, "objects, and without a server their CRDs")
     values.feature_gates(command)
+    values.kubernetes(command, several=False)
     server = command.add_argument_group("running server", "Without a server the objects are written in memory.")
     values.server(server)
     server.add_argument("--write", action="store_true", help="write the objects; without it, the write is a dry run")

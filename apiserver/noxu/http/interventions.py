@@ -20,7 +20,6 @@ from noxu.http.faults import InjectFaults
 from noxu.http.filters import AwaitTurn, RequestFilter
 from noxu.http.recent_requests import RecentRequests
 from noxu.http.webhooks import WebhookClient
-from noxu.webhook.client import Caller
 
 if TYPE_CHECKING:
     from noxu.http.http_server import HttpServer
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 class Interventions:
     """Those of one server."""
 
-    def __init__(self, server: Callable[[], HttpServer], clock: Clock, webhooks: Caller) -> None:
+    def __init__(self, server: Callable[[], HttpServer], clock: Clock, webhooks: WebhookClient) -> None:
         self.last: list[RequestFilter] = []
         """Filters that are entered after all others."""
         self._server = server
@@ -77,9 +76,8 @@ class Interventions:
             self.last.append(faults)
         if before is not None:
             before.release([] if armed is None else [rule.name for rule in armed.rules])
-        if isinstance(self._webhooks, WebhookClient):
-            hits = armed is not None and any(rule.scope == "webhook" for rule in armed.rules)
-            self._webhooks.intercept = WebhookFaults(armed, self._clock.now) if armed is not None and hits else None
+        hits = armed is not None and any(rule.scope == "webhook" for rule in armed.rules)
+        self._webhooks.intercept = WebhookFaults(armed, self._clock.now) if armed is not None and hits else None
         self._change()
 
     def let_go(self) -> None:

@@ -20,7 +20,7 @@ import socket
 import ssl
 import weakref
 import zlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from http import HTTPStatus
@@ -41,6 +41,7 @@ from noxu.webhook.client import (
     USER_AGENT,
     BadAnswer,
     CallFailed,
+    Intercept,
     Service,
     Unusable,
     WebhookEndpoint,
@@ -57,10 +58,6 @@ _HEADERS: Final = {
 }
 
 
-Intercept = Callable[[WebhookEndpoint, bytes, int], Awaitable[WebhookReply | None]]
-"""The endpoint, the review, the seconds that the call may take. None: the webhook is called. Raises CallFailed."""
-
-
 class WebhookClient:
     """The server's `Caller`. Connections are opened on demand and reused; `close` closes them.
 
@@ -70,7 +67,7 @@ class WebhookClient:
     def __init__(self, services: Mapping[Service, str] | None = None) -> None:
         self._services = services or {}
         self.intercept: Intercept | None = None
-        """Asked before each call; what it returns is the answer. Faults stand here."""
+        """Asked before each call, also of functions in the place of webhooks; what it returns is the answer. Faults stand here."""
         self._session: aiohttp.ClientSession | None = None
         self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
 

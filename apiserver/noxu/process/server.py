@@ -89,7 +89,9 @@ class Server:
 
     plane: ControlPlane
     listeners: Listeners
+    outgoing: WebhookClient
     caller: Caller
+    """It calls webhooks by `outgoing`, with spans if there are any."""
     clock: Clock
     identifiers: Identifiers
 
@@ -196,9 +198,9 @@ class Server:
         raise_recursion_limit()  # for stored schemas, which may be deep
         services = {Service(*name): address for name, address in self.config.webhook_services}
         self.tracing = await self._tracing()
-        outgoing = WebhookClient(services)
-        self._closing.push_async_callback(outgoing.close)
-        self.caller = outgoing if self.tracing is None else self.tracing.calls(outgoing)
+        self.outgoing = WebhookClient(services)
+        self._closing.push_async_callback(self.outgoing.close)
+        self.caller = self.outgoing if self.tracing is None else self.tracing.calls(self.outgoing)
         plane = await self._assemble(self.caller, after)
         if self.tracing is not None:
             self.tracing.observe_writes(plane, _system(self.config))
@@ -281,7 +283,7 @@ class Server:
         """Faults, and what observes clients; they are made at the first use."""
         if self._interventions is None:
             module = import_module(INTERVENTIONS)  # few servers have any
-            self._interventions = module.Interventions(lambda: self._http, self.clock, self.caller)
+            self._interventions = module.Interventions(lambda: self._http, self.clock, self.outgoing)
         return self._interventions
 
     async def _begin_interventions(self) -> None:

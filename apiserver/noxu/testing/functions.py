@@ -2,7 +2,7 @@
 
 A function gets the request of a review, decoded. An async function runs in the server's event loop; a plain one runs in
 a thread, so it may send requests to the server. Its result becomes a JSON patch, a denial or a failed call, as the
-answer of a webhook would.
+answer of a webhook would. What stands before the calls of webhooks stands before those of functions, too (`Intercepting`).
 """
 
 from __future__ import annotations
@@ -20,14 +20,18 @@ from noxu.api.json_patches import difference
 from noxu.containment import Contained
 from noxu.go import base64 as go_base64
 from noxu.http.recent_requests import hook_errors
+from noxu.registry.conversion.converters import TIMEOUT
 from noxu.testing import addresses
 from noxu.values import Json, Object, copy
-from noxu.webhook.client import MAX_ANSWER, USER_AGENT, Caller, CallFailed, WebhookEndpoint, WebhookReply
+from noxu.webhook.client import MAX_ANSWER, USER_AGENT, Caller, CallFailed, Intercept, WebhookEndpoint, WebhookReply
 
 if TYPE_CHECKING:
     from noxu.admission.reviews import Hook
 
 Function = Callable[..., Any]
+
+Intercepting = Callable[[], Intercept | None]
+"""What a server asks before it calls a webhook, at the moment of a call."""
 
 _CALLING: Final = ("noxu.", "asyncio.", "concurrent.futures.")
 """The modules whose frames are between the server and a function."""
@@ -89,6 +93,7 @@ def hook(
     version: str = addresses.ANY,
     name: str = "",
     reinvoke: bool = False,
+    intercepting: Intercepting = lambda: None,
 ) -> Hook:
     """A function as a webhook. `resource` is `widgets.example.com`, or with a subresource `widgets.example.com/status`."""
     from noxu.admission.reviews import Hook  # knows the engine of CEL, which few tests need
@@ -101,10 +106,22 @@ def hook(
         "in process",
         name,
         Criteria((rule,)),
-        WebhookEndpoint(f"function://{name}"),
-        caller=_caller(function, _mutation if mutating else _validation),
+        _endpoint(name),
+        caller=_caller(function, _mutation if mutating else _validation, intercepting),
         reinvoke=reinvoke,
     )
+
+
+def _endpoint(name: str) -> WebhookEndpoint:
+    return WebhookEndpoint(f"function://{name}")
+
+
+async def _intercepted(
+    intercepting: Intercepting, endpoint: WebhookEndpoint, body: bytes, seconds: int
+) -> WebhookReply | None:
+    """The answer in the place of a function; None: it is called. Raises CallFailed."""
+    intercept = intercepting()
+    return None if intercept is None else await intercept(endpoint, body, seconds)
 
 
 async def _run(function: Function, *arguments: Json) -> Json:
@@ -116,15 +133,17 @@ async def _run(function: Function, *arguments: Json) -> Json:
 Answer = Callable[[Function, Object], Awaitable[Object]]
 
 
-def _caller(function: Function, answer: Answer) -> Caller:
+def _caller(function: Function, answer: Answer, intercepting: Intercepting) -> Caller:
     async def call(
-        endpoint: WebhookEndpoint,  # noqa: ARG001
+        endpoint: WebhookEndpoint,
         body: bytes,
         *,
         timeout: int,  # noqa: ASYNC109 - as for every caller
         user_agent: str = USER_AGENT,  # noqa: ARG001
         limit: int = MAX_ANSWER,  # noqa: ARG001
     ) -> WebhookReply:
+        if (reply := await _intercepted(intercepting, endpoint, body, timeout)) is not None:
+            return reply
         review = codec.decode_stored(body)
         request = review["request"]
         try:
@@ -169,10 +188,15 @@ async def _validation(function: Function, request: Object) -> Object:
     return {"allowed": outcome is not False}
 
 
-def converter(function: Function) -> Callable[[str, Object], Awaitable[Object]]:
+def converter(
+    function: Function, intercepting: Intercepting = lambda: None
+) -> Callable[[str, Object], Awaitable[Object]]:
     """A function (object, apiVersion) → object as a converter; it may also change the object and return None."""
 
-    async def convert(_: str, request: Object) -> Object:
+    async def convert(definition: str, request: Object) -> Object:
+        if intercepting() is not None:
+            body = codec.encode({"kind": "ConversionReview", "request": request}, sort_keys=False)
+            await _intercepted(intercepting, _endpoint(definition), body, TIMEOUT)  # nothing answers a conversion
         api_version, converted = request["desiredAPIVersion"], []
         try:
             with _function_errors():

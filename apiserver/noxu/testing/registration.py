@@ -14,6 +14,7 @@ from noxu.registry.served_resources import ServedResources
 from noxu.testing import addresses, calls, functions
 from noxu.testing.errors import UnknownKind, hidden
 from noxu.testing.session import Runner
+from noxu.webhook.client import Intercept
 
 __tracebackhide__ = hidden
 
@@ -81,7 +82,7 @@ class Registration:
             addresses.definition(definition, plane.served_resources.current)
 
         def register(function: F) -> F:
-            convert = functions.converter(function)
+            convert = functions.converter(function, self._intercepting)
             if later:
                 self._announce(
                     Announced(
@@ -125,6 +126,7 @@ class Registration:
                 version=version,
                 name=name,
                 reinvoke=reinvoke,
+                intercepting=self._intercepting,
             )
             if later:
                 self._announce(Announced(f"{verb} {resource}, {hook.name}", rule.is_served))
@@ -132,6 +134,10 @@ class Registration:
             return function
 
         return register
+
+    def _intercepting(self) -> Intercept | None:
+        """What the server that runs now asks before it calls a webhook: faults, as long as there are rules about webhooks."""
+        return self._runner.running.outgoing.intercept
 
     def _soon(self, register: Callable[[], object]) -> None:
         """Register in the loop of the server, before any request that is sent from now on."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple, Protocol
 from urllib.parse import quote as percent_encode
 
@@ -120,6 +121,10 @@ class Caller(Protocol):
         `timeout` is in seconds, until the last byte of the answer; `limit` is the maximum size of the answer in bytes.
         """
         ...
+
+
+Intercept = Callable[[WebhookEndpoint, bytes, int], Awaitable[WebhookReply | None]]
+"""The endpoint, the review, the seconds that the call may take. None: the webhook is called. Raises CallFailed."""
 
 
 def describe(endpoint: WebhookEndpoint, timeout: int) -> str:

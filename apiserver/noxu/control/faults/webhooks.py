@@ -1,7 +1,7 @@
-"""What faults do to the calls of webhooks: they are late, fail, or deny what they review.
+"""What faults do to the calls of webhooks, and of functions in their place: they are late, fail, or deny what they review.
 
-A rule matches the request that is reviewed: its verb, resource, namespace, name and user. Conversions have a resource only,
-whose kind is converted; nothing can deny them.
+A rule matches the request that is reviewed: its verb, resource, namespace, name and user. A review of a conversion names no
+resource, namespace, name or user, so rules that match one are not about it; nothing can deny it.
 """
 
 from __future__ import annotations

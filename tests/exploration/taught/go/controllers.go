@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"os"
+	"reflect"
 )
 
 // A Widget gets a ConfigMap and then a Secret. With the bug its own ConfigMap is proof that both have been made.
@@ -180,4 +181,101 @@ func drift(c *controller, bug string) func(key) error {
 		}
 		return nil
 	}
+}
+
+// A Widget gets a ConfigMap. With the bug the server makes its name, and a cache that lags behind means that there is none yet.
+func order(c *controller, bug string) func(key) error {
+	all, made := c.follow(widgets, keysOf), c.follow(configs, ofOwner)
+	return func(of key) error {
+		widget := all.get(of)
+		if widget == nil || isDeleting(widget) {
+			return nil
+		}
+		for _, item := range made.all() {
+			if owners := ofOwner(item); len(owners) > 0 && owners[0] == of {
+				return report(c, widget, object{"size": at(widget, "spec", "size")})
+			}
+		}
+		value := owned(widget, object{"kept": "yes"})
+		if bug != "" {
+			metadata := value["metadata"].(object)
+			delete(metadata, "name")
+			metadata["generateName"] = of.name + "-"
+		}
+		err := c.create(pathOf("configmaps", of), value)
+		if isRefused(err, "AlreadyExists") {
+			return nil
+		}
+		return err
+	}
+}
+
+// A Widget gets a Deployment, and tells whether it is ready. With the bug it does not look again once that has failed.
+func workload(c *controller, bug string) func(key) error {
+	all, made := c.follow(widgets, keysOf), c.follow(deployments, ofOwner)
+	return func(of key) error {
+		widget := all.get(of)
+		if widget == nil || isDeleting(widget) {
+			return nil
+		}
+		phase := text(widget, "status", "phase")
+		if bug != "" && phase == "Failed" {
+			return nil
+		}
+		deployment := made.get(of)
+		if deployment == nil {
+			return c.create(pathOf("deployments", of), deploymentOf(widget))
+		}
+		available, _ := at(deployment, "status", "availableReplicas").(float64)
+		if available >= at(widget, "spec", "size").(float64) {
+			return report(c, widget, object{"phase": "Ready"})
+		}
+		if phase == "Ready" {
+			return report(c, widget, object{"phase": "Failed"})
+		}
+		return nil
+	}
+}
+
+func deploymentOf(widget object) object {
+	labels := object{"widget": text(widget, "metadata", "name")}
+	containers := []any{object{"name": "main", "image": "example.com/main:1"}}
+	return object{"metadata": owned(widget, nil)["metadata"], "spec": object{
+		"replicas": at(widget, "spec", "size"),
+		"selector": object{"matchLabels": labels},
+		"template": object{"metadata": object{"labels": labels}, "spec": object{"containers": containers}},
+	}}
+}
+
+// A Widget that is paused gets a ConfigMap that says so. With the bug that stays when the Widget goes on.
+func spec(c *controller, bug string) func(key) error {
+	all, made := c.follow(widgets, keysOf), c.follow(configs, ofOwner)
+	return func(of key) error {
+		widget := all.get(of)
+		if widget == nil || isDeleting(widget) {
+			return nil
+		}
+		name, err := of.name+"-paused", error(nil)
+		note, isPaused := made.get(key{of.namespace, name}), at(widget, "spec", "paused") == true
+		if isPaused && note == nil {
+			value := owned(widget, object{"paused": "yes"})
+			value["metadata"].(object)["name"] = name
+			err = c.create(pathOf("configmaps", of), value)
+		} else if !isPaused && note != nil && bug == "" {
+			err = c.delete(pathOf("configmaps", of, name), text(note, "metadata", "uid"))
+		}
+		if err != nil {
+			return err
+		}
+		return report(c, widget, object{"size": at(widget, "spec", "size")})
+	}
+}
+
+// report writes the status, if it is another one.
+func report(c *controller, widget, status object) error {
+	if reflect.DeepEqual(at(widget, "status"), any(status)) {
+		return nil
+	}
+	of := keyOf(widget)
+	return c.patch(pathOf("widgets", of, of.name, "status"), object{"status": status})
 }

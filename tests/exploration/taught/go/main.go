@@ -11,9 +11,12 @@ var controllers = map[string]func(*controller, string) func(key) error{
 	"ambiguous":  ambiguous,
 	"crash":      crash,
 	"drift":      drift,
+	"order":      order,
 	"refused":    refusals,
+	"spec":       spec,
 	"stale":      stale,
 	"unobserved": unobserved,
+	"workload":   workload,
 }
 
 func main() {
@@ -36,17 +39,20 @@ func main() {
 }
 
 const (
-	widgets = "/apis/example.com/v1/widgets"
-	configs = "/api/v1/configmaps"
-	secrets = "/api/v1/secrets"
+	widgets     = "/apis/example.com/v1/widgets"
+	configs     = "/api/v1/configmaps"
+	secrets     = "/api/v1/secrets"
+	deployments = "/apis/apps/v1/deployments"
 )
 
+var groups = map[string]string{"widgets": "/apis/example.com/v1", "deployments": "/apis/apps/v1"}
+
 func pathOf(plural string, of key, more ...string) string {
-	base := "/api/v1/namespaces/"
-	if plural == "widgets" {
-		base = "/apis/example.com/v1/namespaces/"
+	base, found := groups[plural]
+	if !found {
+		base = "/api/v1"
 	}
-	return strings.Join(append([]string{base + of.namespace + "/" + plural}, more...), "/")
+	return strings.Join(append([]string{base + "/namespaces/" + of.namespace + "/" + plural}, more...), "/")
 }
 
 // ofOwner are the Widgets that own an object.
