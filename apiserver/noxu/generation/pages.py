@@ -100,9 +100,9 @@ def _fields(schema: Structural, path: Path, left_out: Sequence[str] = ()) -> Ite
     for name, node in sorted(schema.properties.items()):
         if name not in left_out:
             yield from _field(node, child(path, name), is_required=name in required)
-    for node in (schema.items, schema.values):
-        if node is not None and _has_something_to_say(node):
-            yield from _field(node, f"{path}[*]", is_required=False)
+    for inner in (schema.items, schema.values):
+        if inner is not None and _has_something_to_say(inner):
+            yield from _field(inner, f"{path}[*]", is_required=False)
 
 
 def _field(node: Structural, path: Path, *, is_required: bool) -> Iterator[DocumentedField]:

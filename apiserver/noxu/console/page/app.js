@@ -11,9 +11,13 @@ import { html, render, useEffect, useState } from "./vendor/preact.js";
 import { go, hrefOf, useRoute } from "./router.js";
 import { liveSource } from "./data.js";
 import { Dialog, Field, Problem } from "./widgets.js";
+import { timelineView } from "./timeline.js";
 import { kindsView } from "./kinds.js";
+import { objectView } from "./objects.js";
+import { whyView } from "./why.js";
+import { schemaView } from "./schema.js";
 
-const VIEWS = [kindsView];
+const VIEWS = [timelineView, kindsView, objectView, whyView, schemaView];
 const hasView = (route) => VIEWS.some((each) => each.route === route);
 
 function App({ source }) {
