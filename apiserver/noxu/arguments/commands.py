@@ -30,6 +30,7 @@ COMMANDS: Final = {
     "docs": "write reference pages of the kinds that CRDs define",
     "test": "run cases that lie beside manifests, without a server",
     "preview": "show what new CRDs change for stored objects",
+    "convert": "convert objects in files to another version, and check conversions",
     "migrate": "rewrite stored objects in their storage version",
     "check": "verify what is stored",
     "copy": "copy stored objects between data directories, files and etcd",
@@ -61,7 +62,7 @@ _MODULES: Final = {
     **dict.fromkeys(("migrate", "check", "copy", "snapshot", "export"), "stored"),
     **dict.fromkeys(("restore", "tenant", "user", "clock", "fault", "log", "idle"), "control"),
     "explore": "explore",
-    "preview": "upgrades",
+    **dict.fromkeys(("preview", "convert"), "upgrades"),
     **dict.fromkeys(("report", "rbac"), "manners"),
     **dict.fromkeys(("open", "replay"), "recordings"),
     **dict.fromkeys(("diff", "blame", "bisect"), "past"),
@@ -158,6 +159,10 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
     "preview": (
         ("noxu preview -f config/crd --kubeconfig ~/.kube/config", "for the objects of a running server"),
         ("noxu preview -f config/crd --old base/config/crd --old objects/", "for objects in files"),
+    ),
+    "convert": (
+        ("noxu convert -f config/crd -f objects/ --to v2", "as a server shows them at this version"),
+        ("noxu convert -f config/crd --round-trips 100", "do conversions lose anything?"),
     ),
     "migrate": (
         ("noxu migrate", "in .noxu, while no server uses it"),

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
+from noxu.console.timeline import lane
 from noxu.recordings.lines import ServerRecording
 from noxu.values import Json, Object
 
@@ -25,7 +26,6 @@ MAX_EVENTS: Final = 200  # of a watch
 BUILT_IN: Final = ("k8s.io",)
 """How groups end that are the server's own, besides those without a dot."""
 _READS: Final = ("GET", "HEAD")
-ANONYMOUS: Final = "system:anonymous"
 
 
 def answers(recording: ServerRecording) -> Object:
@@ -132,14 +132,6 @@ def _table(values: Sequence[Object]) -> Object:
 
 
 # -- the timeline ------------------------------------------------------------------------------------------------------
-
-
-def lane(user: str, agent: str, controller: str = "") -> str:
-    """The name of a client: the first word of its user agent, and its user if it has one; of a controller its own."""
-    if controller:
-        return f"noxu {controller}"
-    name = agent.partition(" ")[0] or ("client" if user else "noxu")
-    return name if user in ("", ANONYMOUS) else f"{name} {user}"
 
 
 def marks(recording: ServerRecording, writes: Sequence[Object], steps: Sequence[Object]) -> list[Object]:

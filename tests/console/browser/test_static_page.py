@@ -49,7 +49,8 @@ def test_a_recording_is_shown_without_a_server(tmp_path: Path) -> None:
         page.on("dialog", lambda dialog: complaints.append(dialog.message))
         page.on("request", lambda request: asked.append(request.url))
         for address, said in (
-            ("", f"POST /apis/example.com/v1/{HOSTILE}"),
+            ("#/timeline?outcome=all&by=table", "422"),
+            ("#/recording", f"POST /apis/example.com/v1/{HOSTILE}"),
             ("#/recording/1", f'kind: "{HOSTILE}"'),
             ("#/recording/2", "Warnings"),
             ("#/recording?by=writes", f"widgets.example.com {HOSTILE}/{HOSTILE}"),

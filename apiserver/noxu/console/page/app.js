@@ -12,10 +12,14 @@ import { html, render, useEffect, useState } from "./vendor/preact.js";
 import { go, hrefOf, useRoute } from "./router.js";
 import { liveSource, recordedSource } from "./data.js";
 import { Dialog, Field, Problem } from "./widgets.js";
+import { timelineView } from "./timeline.js";
 import { kindsView } from "./kinds.js";
+import { objectView } from "./objects.js";
+import { whyView } from "./why.js";
+import { schemaView } from "./schema.js";
 import { recordingView } from "./recording.js";
 
-const VIEWS = [recordingView, kindsView];
+const VIEWS = [timelineView, kindsView, objectView, whyView, schemaView, recordingView];
 const viewsOf = (source) => VIEWS.filter((each) => (source.isLive ? !each.ofRecordings : each.ofRecordings || each.inRecordings));
 
 function App({ source }) {
