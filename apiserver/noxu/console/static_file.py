@@ -14,7 +14,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from typing import Final
 
@@ -123,7 +123,7 @@ def _exports(source: str) -> Iterator[tuple[str, str]]:
 
 
 def _text(name: str) -> str:
-    found: Mapping[str, object] = files()
-    if name not in found:
+    found = files().get(name)
+    if found is None or not isinstance(found.body, bytes):
         raise ValueError(f"{name} is imported, and is no file of the page")
-    return files()[name].body.decode()
+    return found.body.decode()

@@ -11,7 +11,7 @@ from noxu.console import static_file
 from noxu.console.recorded_answers import answers
 from noxu.recordings.lines import ServerRecording
 from noxu.values import Object
-from tests.console.browser.conftest import PHONE, chromium
+from tests.console.browser.conftest import chromium
 
 HOSTILE: Final = "</script><img src=x onerror=alert(1)><script>alert(2)</script>"
 CLIENT: Final = {"user": HOSTILE, "agent": HOSTILE}
@@ -43,7 +43,7 @@ def test_a_recording_is_shown_without_a_server(tmp_path: Path) -> None:
     asked: list[str] = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
-        page = browser.new_page(viewport=PHONE)
+        page = browser.new_page(viewport={"width": 390, "height": 844})
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("console", lambda message: complaints.append(message.text))
         page.on("dialog", lambda dialog: complaints.append(dialog.message))
