@@ -105,6 +105,22 @@ async def test_a_rule_is_shown_with_its_values(plane: ControlPlane) -> None:
     assert (reason["rule"], reason["values"]) == ("self.low <= self.high", {"self.low": "4", "self.high": "3"})
 
 
+async def test_a_policy_that_changes_an_object_is_named(plane: ControlPlane) -> None:
+    rules = [{"apiGroups": ["example.com"], "apiVersions": ["*"], "operations": ["*"], "resources": ["widgets"]}]
+    expression = 'Object{spec: Object.spec{colour: "blue"}}'
+    mutation = {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}
+    constraints = {"matchConstraints": {"resourceRules": rules}, "reinvocationPolicy": "Never"}
+    for kind, spec in (
+        ("MutatingAdmissionPolicy", {**constraints, "mutations": [mutation]}),
+        ("MutatingAdmissionPolicyBinding", {"policyName": "paint"}),
+    ):
+        policy = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": "paint"}}
+        await loading.apply(plane, {**policy, "spec": spec})
+    answer = await explained(plane, object=widget("new", high=3, colour="red"))
+    [changed] = [reason for reason in answer["object"]["reasons"] if reason["what"] == "changed"]
+    assert (changed["by"], changed["path"], changed["value"]) == ("paint", "spec.colour", "blue")
+
+
 async def test_strict(plane: ControlPlane) -> None:
     answer = await explained(plane, object=widget("new", hihg=3, high=3), strict=True)
     assert answer["object"]["accepted"] is False

@@ -108,31 +108,39 @@ async def explained(plane: ControlPlane, document: Document, options: Options, u
     """The verdict on an object, with its trace and the reasons; it is created, or replaces the one that is there."""
     trace: Trace = []
     outcome = Outcome()
-    status, result = None, None
+    status, result, weight = None, None, 0
     value = document.value
     try:
         if document.error:
             raise errors.bad_request(document.error)
         content = codec.encode(value, sort_keys=False)
+        weight = len(content)
         written, resource = await loading.write(
             plane, value, content, options, duplicates=document.duplicates, outcome=outcome, trace=trace, user=user
         )
-        result = codec.decode_stored(written.body(resource))
+        body = written.body(resource)
+        result = await offload(len(body), codec.decode_stored, body)
     except ApiError as error:
         status = error.status
-    steps = as_json(trace)
+    steps, found = await offload(weight, _told, trace, status)
     return {
         "accepted": status is None,
         "apiVersion": value.get("apiVersion", ""),
         "kind": document.kind,
         "namespace": document.namespace,
         "name": document.name,
-        "reasons": reasons(steps, status),
+        "reasons": found,
         "warnings": outcome.warnings,
         "status": status,
         "result": result,
         "steps": steps,
     }
+
+
+def _told(trace: Trace, status: Object | None) -> tuple[list[Object], list[Object]]:
+    """(The steps of a trace, the reasons in it.) A large object may have as many as it has fields."""
+    steps = as_json(trace)
+    return steps, reasons(steps, status)
 
 
 # -- a trial -----------------------------------------------------------------------------------------------------------

@@ -89,6 +89,23 @@ def test_what_is_not_there_is_said(open_page: Open) -> None:
     page.get_by_text("Nothing is known about it").wait_for()
 
 
+def test_the_data_of_a_secret_are_shown_with_the_token_only(open_page: Open, api: ApiClient) -> None:
+    path = "/api/v1/namespaces/default/secrets"
+    api.send("POST", path, value={"metadata": {"name": "door"}, "data": {"code": "c2VzYW1l"}})
+    changed = api.send("GET", f"{path}/door").value
+    changed["data"]["code"] = "YWxpYmFiYQ=="
+    api.send("PUT", f"{path}/door", value=changed)
+    page = open_page("#/at/now/secrets/default/door")
+    page.locator(".diff").get_by_text("(12 characters, masked)").wait_for()
+    page.get_by_role("button", name="Show the data").click()
+    page.get_by_role("dialog").get_by_text("A page needs a token").wait_for()
+    assert "YWxpYmFiYQ" not in page.content()
+    known = open_page("#/at/now/secrets/default/door?tab=blame", token=True)
+    known.get_by_role("row").get_by_text("masked").wait_for()
+    known.get_by_role("button", name="Show the data").click()
+    known.get_by_role("row").get_by_text("YWxpYmFiYQ==").wait_for()
+
+
 # -- why ---------------------------------------------------------------------------------------------------------------
 
 EDITED: Final = """\

@@ -71,7 +71,7 @@ function Moment({ source, write, previous, writes, asked, route, hasView, sessio
   const isSecret = asked.type === "secrets";
   const isDeleted = write.event === "DELETED";
   const at = isDeleted ? write.revision - 1 : write.revision; // the last state of one that is gone
-  const hidden = isSecret && !isShown ? { secrets: "false" } : {};
+  const hidden = isSecret && !isShown ? { mask: "true" } : {};
   const blame = useAsked(() => source.get("/_noxu/blame", { ...asked, at, ...hidden }), [source, at, asked.type, asked.namespace, asked.name, isShown]);
   const tab = route.query.tab || "diff";
   const next = writes[writes.indexOf(write) + 1];
@@ -84,7 +84,7 @@ function Moment({ source, write, previous, writes, asked, route, hasView, sessio
     <p class="ways">
       ${hasView("why") ? html`<a href=${hrefOf("why", [asked.type, asked.namespace, asked.name])}>Why is it so?</a>` : null}
       ${hasView("schema") && asked.type.includes(".") ? html`<a href=${hrefOf("schema", [asked.type])}>Its schema</a>` : null}
-      ${hasView("timeline") ? html`<a href=${hrefOf("timeline", [], { kind: asked.type, object: asked.name })}>On the timeline</a>` : null}
+      ${hasView("timeline") ? html`<a href=${hrefOf("timeline", [], { kind: asked.type, object: asked.namespace ? `${asked.namespace}/${asked.name}` : asked.name })}>On the timeline</a>` : null}
       ${isSecret ? html`<button type="button" class="quiet" onClick=${() => (isShown ? setShown(false) : session && session.mayWrite ? setShown(true) : askToken())}>${isShown ? "Hide the data" : "Show the data"}</button>` : null}
     </p>
     <${Tabs} label="What is shown of it" tabs=${OBJECT_TABS} chosen=${tab} choose=${(next) => go(hrefOf("at", route.path, { ...route.query, tab: next === "diff" ? "" : next }), true)} />
@@ -107,7 +107,7 @@ function Change({ source, asked, write, previous, lines, hidden }) {
   const isFirst = write.event === "ADDED" || !previous;
   const diff = useAsked(
     () => (isFirst ? Promise.resolve(null) : source.get("/_noxu/diff", { ...asked, from: previous.revision, to: write.revision, ...hidden })),
-    [source, write.revision, hidden.secrets],
+    [source, write.revision, hidden.mask],
   );
   if (isFirst) {
     if (!lines) return null;
@@ -117,7 +117,7 @@ function Change({ source, asked, write, previous, lines, hidden }) {
   const item = diff.value && diff.value.items[0];
   return html`<${Problem} error=${diff.error} />
     ${item ? html`<${UnifiedDiff} text=${item.diff.split("\n").slice(2).join("\n")} />` : null}
-    ${diff.value && !item ? html`<p class="quiet">Nothing that is shown has changed: only its resourceVersion, or who owns which field.</p>` : null}`;
+    ${diff.value && !item ? html`<p class="quiet">Nothing that is shown has changed: only its resourceVersion, or who owns which field${hidden.mask ? ", or a value that is masked" : ""}.</p>` : null}`;
 }
 
 const DIFF_SIGNS = { "+": ["added", "added: "], "-": ["removed", "removed: "], "@": ["left-out", ""] };

@@ -21,7 +21,7 @@ function Schemas({ source, route }) {
   return html`<div class="beside">
     <nav aria-label="Kinds" class="list"><h2>Yours</h2>
       <ul>${custom.map((each) => html`<li key=${each.resource}><a href=${hrefOf("schema", [each.resource])} aria-current=${each.resource === resource ? "page" : undefined} title=${each.resource}><span>${each.kind}</span></a></li>`)}
-      <li><a href=${hrefOf("schema", [], { paste: "1" })} aria-current=${isPasted ? "page" : undefined}><span>Check a definition…</span></a></li></ul>
+      ${source.isLive ? html`<li><a href=${hrefOf("schema", [], { paste: "1" })} aria-current=${isPasted ? "page" : undefined}><span>Check a definition…</span></a></li>` : null}</ul>
     </nav>
     ${isPasted
       ? html`<${Pasted} source=${source} query=${route.query} />`

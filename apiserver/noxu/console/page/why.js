@@ -18,6 +18,7 @@ function Why({ source, route }) {
   const [resource, namespace = "", name] = route.path;
   const kinds = useAsked(() => source.get("/_noxu/console/kinds"), [source]);
   if (!kinds.value) return html`<${Problem} error=${kinds.error} />`;
+  if (!source.isLive) return html`<${Empty} title="This needs a server"><p>What a write would do is asked of a server that runs.</p><//>`;
   const items = kinds.value.items.filter((each) => each.custom || each.resource === resource || each.count);
   const kind = items.find((each) => each.resource === resource);
   return html`<section aria-labelledby="why">
@@ -206,12 +207,12 @@ function Stored({ stored, kind }) {
   return html`<h2>Stored objects</h2>
     <p>${said}${stored.remaining ? ` ${stored.remaining} more were not looked at.` : ""}</p>
     <ul class="reasons stored">${byReason(stored.items).map(
-      ({ reason, items }) => html`<li class=${reason.what}>${reason.path ? html`<code>${reason.path}</code> ` : null}${WORDS_OF[reason.what]} in ${items.length}. ${reasonText(reason)}
+      ({ reason, items }) => html`<li class=${reason.what}><strong>${items.length}×</strong> ${reason.path ? html`<code>${reason.path}</code> ` : null}${WORDS_OF[reason.what]}: ${reasonText(reason)}
         <p class="quiet">${items.slice(0, MOST_NAMES).map((each, n) => html`${n ? ", " : ""}<a href=${hrefOf("at", ["now", kind.resource, each.namespace, each.name])}>${each.namespace ? `${each.namespace}/` : ""}${each.name}</a>`)}${items.length > MOST_NAMES ? ` and ${items.length - MOST_NAMES} more` : ""}</p></li>`,
     )}</ul>`;
 }
 
-const WORDS_OF = { refused: "is refused", forgiven: "is wrong from now on, and forgiven while it does not change,", pruned: "is dropped" };
+const WORDS_OF = { refused: "is refused", forgiven: "is wrong from now on, and forgiven while it does not change", pruned: "is dropped" };
 
 // Objects with the same reason once: most of them have the same. The items of a list count as one place.
 function byReason(items) {
