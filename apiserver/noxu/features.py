@@ -2,6 +2,7 @@
 
 `--feature-gates A=true,B=false`: features that upstream has locked to their default have no gate, except those that its
 integration tests disable (with `--emulated-version`). Unknown gates are refused, because setting one would have no effect.
+Defaults are those of the release of Kubernetes, and a gate that came later is unknown to it (`noxu.releases.gates`).
 
 `--disable-admission-plugins A,B` and `--enable-admission-plugins A,B` (AdmissionOptions of k8s.io/apiserver) can be
 repeated; neither the order nor repetitions matter, and no plug-in may be in both lists. The plug-ins that upstream enables by
@@ -19,7 +20,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
+
+from noxu import releases
+from noxu.releases import NEWEST, gates
 
 # -- feature gates -----------------------------------------------------------------------------------------------------
 
@@ -35,6 +39,8 @@ class Features(NamedTuple):
     """KEP-4358: custom resources may have selectable fields."""
     watch_list_compression: bool = True
     """Watches that begin with all objects are compressed if their client accepts it."""
+    release: int = NEWEST
+    """The minor release of Kubernetes whose API this is: 31 stands for 1.31."""
 
 
 GATES: Final = {
@@ -49,9 +55,16 @@ TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 FALSE: Final = frozenset({"0", "f", "F", "false", "FALSE", "False"})
 
 
-def parse_gates(texts: Iterable[str]) -> Features:
-    """The features that flags enable; of several values of a gate, the last one counts. Raises ValueError."""
-    chosen: dict[str, bool] = {}
+def of_release(release: int) -> Features:
+    """The features that a release enables by default."""
+    if release == NEWEST:
+        return Features()
+    return Features(release=release, **{name: gates.is_default(gate, release) for gate, name in GATES.items()})
+
+
+def parse_gates(texts: Iterable[str], release: int = NEWEST) -> Features:
+    """The features that flags enable in a release; of several values of a gate, the last one counts. Raises ValueError."""
+    chosen: dict[str, Any] = {}
     for text in texts:
         for part in filter(None, text.split(",")):
             gate, equals, value = (word.strip() for word in part.partition("="))
@@ -59,10 +72,16 @@ def parse_gates(texts: Iterable[str]) -> Features:
                 raise ValueError(f"missing bool value for {gate}")
             if gate not in GATES:
                 raise ValueError(f"unrecognized feature gate: {gate} (known: {', '.join(GATES)}){meant(gate, GATES)}")
+            if gates.gate(gate, release) is None:
+                raise ValueError(f"unrecognized feature gate: {gate} ({_came_with(gate)})")
             if value not in TRUE | FALSE:
                 raise ValueError(f"invalid value of {gate}={value}: must be true or false")
             chosen[GATES[gate]] = value in TRUE
-    return Features(**chosen)
+    return of_release(release)._replace(**chosen)
+
+
+def _came_with(gate: str) -> str:
+    return f"it came with Kubernetes {releases.named(gates.GATES[gate][0].since)}"
 
 
 # -- admission plug-ins ------------------------------------------------------------------------------------------------

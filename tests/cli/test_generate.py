@@ -79,3 +79,32 @@ def test_stubs_that_cannot_be_written_are_a_sentence(run: Make, write: Make, lin
     ran = run(line)
     assert (ran.status, ran.out) == (2, "")
     assert message in ran.err
+
+
+def test_pages_are_written_to_a_directory_or_printed(run: Make, write: Make, here: Path) -> None:
+    write("crd.json", crd().value)
+    printed = run("docs crd.json")
+    assert (printed.status, printed.err) == (0, "")
+    assert run("docs crd.json -o pages/api").status == 0
+    assert (here / "pages/api/widgets.example.com.md").read_text() == printed.out
+    assert sorted(path.name for path in (here / "pages/api").iterdir()) == [
+        "README.md",
+        "index.html",
+        "widgets.example.com.md",
+    ]
+
+
+@rows(
+    "line, message",
+    [
+        ("docs absent.json", "absent.json"),
+        ("docs pod.json", "pod.json: there is no CRD"),
+        ("docs crd.json -o crd.json", "crd.json cannot be written: File exists"),
+    ],
+)
+def test_pages_that_cannot_be_written_are_a_sentence(run: Make, write: Make, line: str, message: str) -> None:
+    write("crd.json", crd().value)
+    write("pod.json", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}})
+    ran = run(line)
+    assert (ran.status, ran.out) == (2, "")
+    assert message in ran.err

@@ -29,6 +29,9 @@ class Scripted:
             return []
         return [now] if now and now not in ignored else []
 
+    def connections(self) -> list[tuple[object, object]]:
+        return []
+
     def last(self, ignored: Collection[str]) -> float:
         return self._last
 

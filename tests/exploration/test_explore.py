@@ -17,11 +17,11 @@ from noxu.exploration.settings import ControllerCommand, Exploration
 from tests.timing import HANGS_AFTER
 
 TAUGHT = Path(__file__).parent / "taught"
-QUIET = 2.0  # seconds: on a busy machine a controller that has something to do is silent, too
+QUIET = 0.5  # seconds
 
 
 def exploration(module: str, *arguments: str) -> Exploration:
-    """A single clean run: these controllers do nothing by chance. They are silent for long before they count as idle."""
+    """A single clean run: these controllers do nothing by chance."""
     case = next(bug for bug in taught.BUGS if bug.name == module)
     command = (sys.executable, "-m", f"tests.exploration.taught.{module}", *arguments)
     return replace(taught.exploration(case, command), clean_runs=1, quiet=QUIET, start_within=HANGS_AFTER)

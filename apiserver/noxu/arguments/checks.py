@@ -1,5 +1,5 @@
-"""The arguments of the commands without a server: validate, explain-write, lint, skeleton, test, generate and
-stubs.
+"""The arguments of the commands without a server: validate, explain-write, lint, skeleton, test, generate,
+stubs and docs.
 """
 
 from __future__ import annotations
@@ -99,11 +99,13 @@ _OF_FILES: Final = {
     "--reject": "reject",
     "--allow-empty": "allow_empty",
     "--strict": "strict",
+    "--schemas": "schemas",
     "--ignore-unknown-kinds": "ignore_unknown_kinds",
     "--create-namespace": "create_namespace",
     "--errors-only": "errors_only",
     "--verbose": "verbose",
     "--feature-gates": "feature_gates",
+    "--kubernetes": "kubernetes",
     "-j": "jobs",
     "--no-cache": "no_cache",
 }
@@ -116,6 +118,13 @@ def add_validate(command: argparse.ArgumentParser) -> None:
     )
     _add(command, "CRDs and objects")
     _add_detail(command)
+    values.repeated(
+        command,
+        "--schemas",
+        "PATH",
+        "JSON schemas of kinds without a CRD in the files: a directory, an archive or a file, as kubeconform and flux-schema name them",
+        parse=Path,
+    )
     command.add_argument(
         "--ignore-unknown-kinds", action="store_true", help="skip objects of kinds that no CRD in the files defines"
     )
@@ -125,6 +134,7 @@ def add_validate(command: argparse.ArgumentParser) -> None:
         help="as for noxu serve; namespaces that no file makes exist in any case",
     )
     values.feature_gates(command)
+    values.kubernetes(command, several=True)
     values.quiet(command)
     stored = command.add_argument_group(
         "stored objects",
@@ -179,10 +189,12 @@ def add_lint(command: argparse.ArgumentParser) -> None:
     command.add_argument("--diff", action="store_true", help="with --fix: show the difference only")
     _add(command, "CRDs")
     _add_detail(command)
+    values.kubernetes(command, several=True)
 
 
 def complete_lint(options: argparse.Namespace) -> None:
     """Raises ValueError for a combination of options that is invalid."""
+    values.set_releases(options)
     _complete(options)
     _check_detail(options)
     _require_files(options)
@@ -214,7 +226,13 @@ def complete_skeleton(options: argparse.Namespace) -> None:
 # -- noxu explain-write ------------------------------------------------------------------------------------------------
 
 
-_IN_MEMORY: Final = {"--old": "old", "--independent": "independent", "--feature-gates": "feature_gates", "-j": "jobs"}
+_IN_MEMORY: Final = {
+    "--old": "old",
+    "--independent": "independent",
+    "--feature-gates": "feature_gates",
+    "--kubernetes": "kubernetes",
+    "-j": "jobs",
+}
 
 
 def add_explain_write(command: argparse.ArgumentParser) -> None:
@@ -224,6 +242,7 @@ def add_explain_write(command: argparse.ArgumentParser) -> None:
     )
     _add(command, "objects, and without a server their CRDs")
     values.feature_gates(command)
+    values.kubernetes(command, several=False)
     server = command.add_argument_group("running server", "Without a server the objects are written in memory.")
     values.server(server)
     server.add_argument("--write", action="store_true", help="write the objects; without it, the write is a dry run")
@@ -278,6 +297,7 @@ def add_test(command: argparse.ArgumentParser) -> None:
         "paths", nargs="*", type=Path, metavar="PATH", help="files of cases, or directories with files *_test.yaml"
     )
     values.repeated(command, "--run", "TEXT", "run only cases whose names contain this", parse=str, dest="names")
+    values.kubernetes(command, several=True, default="those that files give, or 1.37")
     command.add_argument(
         "--update", action="store_true", help="write what came into stored and converted of the cases where it differs"
     )
@@ -342,3 +362,19 @@ def add_stubs(command: argparse.ArgumentParser) -> None:
         "files", nargs="+", type=Path, metavar="PATH", help="CRDs: YAML or JSON files, directories, - for stdin"
     )
     command.add_argument("-o", dest="out", type=Path, metavar="FILE", help="the file (default: the standard output)")
+
+
+# -- noxu docs ---------------------------------------------------------------------------------------------------------
+
+
+def add_docs(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Write reference pages of the kinds that CRDs define: fields with types, defaults, limits and rules, and examples that "
+        "are accepted. Exit status 2 if an input cannot be read, or has no CRD."
+    )
+    command.add_argument(
+        "files", nargs="+", type=Path, metavar="PATH", help="CRDs: YAML or JSON files, directories, - for stdin"
+    )
+    command.add_argument(
+        "-o", dest="out", type=Path, metavar="DIR", help="the directory (default: Markdown on the standard output)"
+    )

@@ -27,8 +27,10 @@ COMMANDS: Final = {
     "skeleton": "print the skeletons of schemas, which determine pruning",
     "generate": "print objects that a CRD accepts, or refuses",
     "stubs": "write types of Python for the objects of CRDs",
+    "docs": "write reference pages of the kinds that CRDs define",
     "test": "run cases that lie beside manifests, without a server",
     "preview": "show what new CRDs change for stored objects",
+    "convert": "convert objects in files to another version, and check conversions",
     "migrate": "rewrite stored objects in their storage version",
     "check": "verify what is stored",
     "copy": "copy stored objects between data directories, files and etcd",
@@ -43,6 +45,7 @@ COMMANDS: Final = {
     "log": "list what was written to a running server, by whom, and why",
     "report": "report what the clients of a running server do badly, and what to change",
     "rbac": "print the least roles for what the clients of a running server have asked",
+    "open": "show a recording in a browser, or make one file of it",
     "replay": "send the requests of a recording again, and compare the answers",
     "diff": "compare what a running server had at two moments, or the CRDs in files",
     "blame": "show who wrote each line of an object last",
@@ -55,13 +58,13 @@ COMMANDS: Final = {
 
 _MODULES: Final = {
     **dict.fromkeys(("serve", "run"), "serve"),
-    **dict.fromkeys(("validate", "explain-write", "lint", "skeleton", "test", "generate", "stubs"), "checks"),
+    **dict.fromkeys(("validate", "explain-write", "lint", "skeleton", "test", "generate", "stubs", "docs"), "checks"),
     **dict.fromkeys(("migrate", "check", "copy", "snapshot", "export"), "stored"),
     **dict.fromkeys(("restore", "tenant", "user", "clock", "fault", "log", "idle"), "control"),
     "explore": "explore",
-    "preview": "upgrades",
+    **dict.fromkeys(("preview", "convert"), "upgrades"),
     **dict.fromkeys(("report", "rbac"), "manners"),
-    "replay": "recordings",
+    **dict.fromkeys(("open", "replay"), "recordings"),
     **dict.fromkeys(("diff", "blame", "bisect"), "past"),
     **dict.fromkeys(("envtest", "completion", "version", "help"), "commands"),
 }
@@ -142,6 +145,7 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
     ),
     "skeleton": (("noxu skeleton config/crd/bases/widgets.yaml", "the fields that pruning keeps"),),
     "stubs": (("noxu stubs config/crd -o widgets_types.pyi", "a TypedDict for each kind and version"),),
+    "docs": (("noxu docs config/crd -o reference/", "pages in Markdown, and one in HTML"),),
     "generate": (
         ("noxu generate widgets.example.com -f config/crd -n 20", "twenty Widgets"),
         ("noxu generate widgets.example.com -f config/crd --invalid", "one that is refused, and why"),
@@ -155,6 +159,10 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
     "preview": (
         ("noxu preview -f config/crd --kubeconfig ~/.kube/config", "for the objects of a running server"),
         ("noxu preview -f config/crd --old base/config/crd --old objects/", "for objects in files"),
+    ),
+    "convert": (
+        ("noxu convert -f config/crd -f objects/ --to v2", "as a server shows them at this version"),
+        ("noxu convert -f config/crd --round-trips 100", "do conversions lose anything?"),
     ),
     "migrate": (
         ("noxu migrate", "in .noxu, while no server uses it"),
@@ -223,6 +231,10 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
     "rbac": (
         ("noxu rbac --client operator/", "of the server of your kubeconfig"),
         ("noxu rbac --bind system:serviceaccount:shop:operator", "with bindings to the account that runs it"),
+    ),
+    "open": (
+        ("noxu open bug.noxu", "in a browser, at the address that it prints"),
+        ("noxu open bug.noxu --html bug.html", "as one file, which needs no server"),
     ),
     "replay": (
         ("noxu replay bug.noxu", "against a new server in memory"),

@@ -295,6 +295,7 @@ def _behaviour(command: argparse.ArgumentParser) -> None:
         help="the ports of tenants, for a container that publishes some (default: any that is free)",
     )
     values.feature_gates(group)
+    values.kubernetes(group, several=False)
     group.add_argument(
         "--exit-with-parent", action="store_true", help="stop when the process that has started this one ends"
     )
@@ -445,7 +446,7 @@ def complete_serve(options: argparse.Namespace) -> None:
         keep_going=options.keep_going,
         create_namespaces=options.create_namespace,
         watch=options.watch,
-        features=options.features,
+        features=options.features[options.kubernetes[0]],
         annotate_invalid=options.annotate_invalid,
         webhook_services=tuple(options.webhook_service),
         event_ttl=options.event_ttl,

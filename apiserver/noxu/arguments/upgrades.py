@@ -1,4 +1,4 @@
-"""The arguments of the commands before an upgrade: preview. Those of diff are in `past`."""
+"""The arguments of the commands before an upgrade: preview and convert. Those of diff are in `past`."""
 
 from __future__ import annotations
 
@@ -53,3 +53,58 @@ def complete_preview(options: argparse.Namespace) -> None:
         raise ValueError(
             "--old has the objects in files: it excludes --server, --kubeconfig, --data and --etcd-servers"
         )
+
+
+# -- noxu convert ------------------------------------------------------------------------------------------------------
+
+
+def add_convert(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Convert custom resources in files to another version of their CRD, or check that objects that are converted and "
+        "converted back are what they were. Exit status 1 if a conversion fails or loses something, 2 if an input cannot "
+        "be read."
+    )
+    values.repeated(
+        command, "-f", "PATH", "CRDs and objects: files, directories, - for stdin", parse=Path, dest="files"
+    )
+    command.add_argument("--to", default="", metavar="VERSION", help="the version, such as v2")
+    command.add_argument(
+        "--round-trips",
+        type=values.count,
+        metavar="N",
+        help="convert N generated objects of each version, and those in the files, to each other version and back",
+    )
+    command.add_argument("--seed", default="0", help="another seed generates other objects (default: %(default)s)")
+    values.repeated(
+        command,
+        "--function",
+        "CRD=MODULE:NAME",
+        "a function in Python that converts in place of the webhook",
+        parse=_function,
+        dest="functions",
+    )
+    values.repeated(
+        command,
+        "--webhook-service",
+        "NAMESPACE/NAME[:PORT]=HOST:PORT",
+        "the address of webhooks that refer to this service of a cluster",
+        parse=values.service,
+    )
+    values.output(command)
+
+
+def _function(text: str) -> tuple[str, str]:
+    name, _, place = text.partition("=")
+    if not (name and all(place.partition(":"))):
+        raise values.refused("must be CRD=MODULE:NAME, such as widgets.example.com=conversion:convert")
+    return name, place
+
+
+def complete_convert(options: argparse.Namespace) -> None:
+    """Raises ValueError for a combination of options that is invalid."""
+    if not options.files:
+        raise ValueError("give the CRDs and objects with -f PATH: a file, a directory, or - for stdin")
+    if not options.to and options.round_trips is None:
+        raise ValueError("give --to VERSION, or --round-trips N")
+    if options.output != "text" and options.round_trips is None:
+        raise ValueError("--output is for --round-trips")

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from noxu import releases
 from noxu.config import HTTPS_PORT, MAX_NODES, ServiceName
 from noxu.control.retention import history_of
 from noxu.expressions import expression
@@ -50,6 +51,9 @@ def boolean(text: str) -> bool:
     if text in ("0", "f", "F", "false", "FALSE", "False"):
         return False
     raise refused("must be true or false")
+
+
+_NEWEST: Final = releases.named(releases.NEWEST)
 
 
 def count(text: str) -> int:
@@ -164,10 +168,46 @@ def feature_gates(command: argparse.ArgumentParser | argparse._ArgumentGroup) ->
     )
 
 
-def set_features(options: argparse.Namespace) -> None:
-    """Set `options.features`. Raises ValueError."""
+def kubernetes(
+    command: argparse.ArgumentParser | argparse._ArgumentGroup, *, several: bool, default: str = _NEWEST
+) -> None:
+    """Add --kubernetes, whose value is a list of releases; with `several`, it may have more than one."""
+    known = f"{releases.named(releases.OLDEST)} to {_NEWEST} (default: {default})"
+    command.add_argument(
+        "--kubernetes",
+        type=_releases if several else _release,
+        default=(),
+        metavar="VERSION,..." if several else "VERSION",
+        help=f"judge as these versions of Kubernetes: {known}"
+        if several
+        else f"answer as this version of Kubernetes: {known}",
+    )
+
+
+def _releases(text: str) -> tuple[int, ...]:
     try:
-        options.features = parse_gates(options.feature_gates)
+        return releases.parse_list([text])
+    except ValueError as error:
+        raise refused(str(error)) from None
+
+
+def _release(text: str) -> tuple[int, ...]:
+    try:
+        return (releases.parse(text),)
+    except ValueError as error:
+        raise refused(str(error)) from None
+
+
+def set_releases(options: argparse.Namespace) -> None:
+    """Set `options.kubernetes` to the newest release if none is given."""
+    options.kubernetes = options.kubernetes or (releases.NEWEST,)
+
+
+def set_features(options: argparse.Namespace) -> None:
+    """Set `options.features` to those of each release, by release; `options.kubernetes` is set as well. Raises ValueError."""
+    set_releases(options)
+    try:
+        options.features = {release: parse_gates(options.feature_gates, release) for release in options.kubernetes}
     except ValueError as error:
         raise ValueError(f"argument --feature-gates: {error}") from None
 

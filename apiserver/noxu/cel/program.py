@@ -34,6 +34,7 @@ from noxu.cel.values.conversions import go_value
 from noxu.cel.values.values import JsonList, JsonObject, Value
 from noxu.cpu_budget import CpuBudget
 from noxu.go.text import compact_json, quote
+from noxu.releases.libraries import LITERALS_CHECKED
 from noxu.schema.structural import Structural
 
 
@@ -67,8 +68,9 @@ class Program:
     def __init__(self, text: str, environment: Environment) -> None:
         """Raises CompileError."""
         with _deep_stack():
-            checked, problems = checker.check(parser.parse(text), environment)
-            problems = problems or constants.literal_problems(checked.tree)
+            checked, problems = checker.check(parser.parse(text, environment.macros), environment)
+            if not problems and environment.release >= LITERALS_CHECKED:
+                problems = constants.literal_problems(checked.tree)
         if problems:
             raise compile_error(text, problems)
         self.environment = environment
@@ -98,7 +100,7 @@ class Program:
     def estimate(self, declared: DeclType | None) -> Range:
         """The range of its cost where `self` is of that type."""
         with _deep_stack():
-            return estimate.estimate(self.tree, declared)
+            return estimate.estimate(self.tree, declared, self.environment.release)
 
     def evaluate(
         self,

@@ -109,7 +109,7 @@ def _explain_in_rounds(
     old, explanations = findings.former(options.old, cache.split), Results[Explanation]()
     check = Check(
         name="explain-write",
-        find=partial(_explain_shard, rules, options.features),
+        find=partial(_explain_shard, rules, options.features[options.kubernetes[0]]),
         depends=None,
         as_json=_plain_values,
         from_json=_explanation_of,

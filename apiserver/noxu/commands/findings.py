@@ -21,6 +21,7 @@ from noxu.features import Features
 from noxu.manifests.documents import CRD, STDIN, Document, Split, contents_of, is_crd, log, read_paths, split
 from noxu.manifests.positions import Position
 from noxu.manifests.wording import Said, plain, without_rule
+from noxu.releases import listed, named
 from noxu.schema.narrowing import Narrowing
 from noxu.values import Json, Object
 
@@ -41,10 +42,13 @@ class Finding(NamedTuple):
     field: FieldPath = ROOT
     advice: str = ""
     position: Position | None = None
+    releases: tuple[int, ...] = ()
+    """Those of Kubernetes that have it, if others that were asked do not."""
 
     @property
     def text(self) -> str:
-        return f"{self.field}: {self.message}" if self.field else self.message
+        said = f"{self.field}: {self.message}" if self.field else self.message
+        return f"{listed(self.releases)}: {said}" if self.releases else said
 
 
 class Checked(NamedTuple):
@@ -167,7 +171,7 @@ def _line(document: Document, said: Said) -> Position | None:
 
 def plain_values(shown: Finding) -> list[Json]:
     """A finding as JSON that `from_plain` reads."""
-    return [*shown[:-1], None if shown.position is None else list(shown.position)]
+    return [*shown[:5], None if shown.position is None else list(shown.position)]
 
 
 def from_plain(values: Json) -> Finding:
@@ -195,6 +199,7 @@ def _as_json(shown: Finding) -> Object:
         "advice": shown.advice,
         "line": line,
         "column": column,
+        **({"kubernetes": [*map(named, shown.releases)]} if shown.releases else {}),
     }
 
 

@@ -16,6 +16,7 @@ from typing import Final
 
 from noxu.api import codec
 from noxu.commands import findings, reports, results, rewriting
+from noxu.commands.by_release import merged
 from noxu.commands.findings import Checked
 from noxu.commands.linted import Linted, Verdict, Wanted, print_fixed
 from noxu.commands.reports import Style
@@ -59,13 +60,31 @@ def lint(
 ) -> Results[Linted]:
     """The verdicts on the CRDs among documents, each with the former CRD of its name."""
     crds = [crd for crd in documents if findings.decided(options, crd) is None and is_crd(crd.value)]
-    linted = Results[Linted]()
-    results.add(linted, _check(options), results.by_file(crds, old), cache, options.jobs)
-    return linted
+    by_release: dict[int, Results[Linted]] = {}
+    for release in options.kubernetes:
+        linted = by_release[release] = Results[Linted]()
+        results.add(linted, _check(options, release), results.by_file(crds, old), cache, options.jobs)
+    together = Results[Linted]()
+    together.add((crd, _merged({release: found[id(crd)] for release, found in by_release.items()})) for crd in crds)
+    return together
 
 
-def _check(options: argparse.Namespace) -> Check[Linted]:
-    wanted = Wanted(options.strict, options.fix, options.fix or options.output == "json")
+def _merged(by_release: Mapping[int, Linted]) -> Linted:
+    """The verdicts of several releases as one: with the findings of all, and the fix of the newest one."""
+    document, verdict = [*by_release.values()][-1]
+    listed = by_release.items()
+    return Linted(
+        document,
+        verdict._replace(
+            findings=merged({release: linted.verdict.findings for release, linted in listed}),
+            is_structural=all(linted.verdict.is_structural for _, linted in listed),
+            is_fixable=all(linted.verdict.is_fixable for _, linted in listed),
+        ),
+    )
+
+
+def _check(options: argparse.Namespace, release: int) -> Check[Linted]:
+    wanted = Wanted(options.strict, options.fix, options.fix or options.output == "json", release)
     return Check("lint", partial(_find, wanted), wanted, _verdict_as_json, _linted)
 
 

@@ -9,16 +9,21 @@ from typing import NamedTuple
 from noxu.commands import reports
 from noxu.commands.findings import Checked, Finding
 from noxu.manifests.documents import Document
+from noxu.releases import NEWEST
 from noxu.schema.completion import CompletionNote
 from noxu.values import Object
 
 
 class Wanted(NamedTuple):
-    """`strict`: warnings are errors. `fix`: what remains when the CRD is fixed. `fixable`: whether that is possible, in any case."""
+    """`strict`: warnings are errors. `fix`: what remains when the CRD is fixed. `fixable`: whether that is possible, in any case.
+
+    `release`: of Kubernetes, which judges the rules.
+    """
 
     strict: bool = False
     fix: bool = False
     fixable: bool = False
+    release: int = NEWEST
 
 
 class Verdict(NamedTuple):

@@ -8,21 +8,25 @@ change; objects that cannot affect each other may be written in several processe
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from typing import Final
 
 from noxu import garbage
 from noxu.api import codec
-from noxu.commands import findings, progress, reports, results
+from noxu.commands import calls, findings, progress, reports, results
+from noxu.commands.by_release import merged_documents
 from noxu.commands.findings import Checked, DocumentOutcome, WriteRules
 from noxu.commands.reports import Style
 from noxu.commands.results import Check, Results, Shard
-from noxu.manifests.documents import Document
+from noxu.features import Features
+from noxu.manifests.documents import Document, LoadError
 from noxu.manifests.manifest_cache import Cache, user_directory
 from noxu.values import Json, Object
 from noxu_storage.types import Progress
 
+SCHEMA_BUNDLES: Final = "noxu.manifests.schema_bundles"
 _KEPT: Final = range(400, 500)
 """The codes of errors that are kept: others, such as that of a timeout, may not occur again."""
 
@@ -42,20 +46,47 @@ def _run(options: argparse.Namespace) -> int:
     with progress.shown("validate", quiet=options.quiet) as report:
         with garbage.uncollected():
             documents, old = findings.read(options, cache.split), findings.former(options.old, cache.split)
-        outcomes = _outcomes(options, documents, old, cache, report)
+        try:
+            known = import_module(SCHEMA_BUNDLES).definitions(options.schemas, documents) if options.schemas else []
+        except LoadError as error:
+            calls.complain(str(error))
+            return findings.UNREADABLE
+        by_release = {
+            release: _outcomes(options, features, [*documents, *known], old, cache, report)
+            for release, features in options.features.items()
+        }
     cache.tidy()
-    checked = [outcome.checked for outcome in outcomes]
+    checked = merged_documents(
+        {release: [outcome.checked for outcome in outcomes] for release, outcomes in by_release.items()}
+    )
+    decisive = _decisive(by_release)
+    for n in reversed(range(len(documents), len(checked))):
+        if checked[n].result != "refused":  # what --schemas adds is only shown if it cannot be used
+            del checked[n], decisive[n]
     if options.output in reports.FORMATS:
         print(reports.FORMATS[options.output](checked, "validate"))
     elif options.output == "json":
-        print(codec.pretty(_as_json(outcomes, checked), sort_keys=False).decode())
+        print(codec.pretty(_as_json(decisive, checked), sort_keys=False).decode())
     else:
         _print_report(checked, reports.style(options))
     return findings.exit_status(checked)
 
 
+def _decisive(by_release: Mapping[int, Sequence[DocumentOutcome]]) -> list[DocumentOutcome]:
+    """Of each document the outcome in the newest release, or in the newest one that refuses it."""
+    return [
+        max(reversed(outcomes), key=lambda outcome: outcome.result == "refused")
+        for outcomes in zip(*by_release.values(), strict=True)
+    ]
+
+
 def _outcomes(
-    options: argparse.Namespace, documents: Sequence[Document], old: Sequence[Document], cache: Cache, report: Progress
+    options: argparse.Namespace,
+    features: Features,
+    documents: Sequence[Document],
+    old: Sequence[Document],
+    cache: Cache,
+    report: Progress,
 ) -> list[DocumentOutcome]:
     """The outcome of each document, in their order."""
     outcomes = Results[DocumentOutcome]()
@@ -71,7 +102,7 @@ def _outcomes(
     def written(count: int, _: int) -> None:
         report(len(outcomes) + count, len(documents))
 
-    check = _check(WriteRules(options.strict, options.features, options.ignore_unknown_kinds))
+    check = _check(WriteRules(options.strict, features, options.ignore_unknown_kinds))
     for members in findings.rounds(accepted) if options.independent else [accepted]:
         shared = findings.shared_with(members, accepted) if options.independent else []
         results.add(outcomes, check, results.split(members, shared, old), cache, options.jobs, written)

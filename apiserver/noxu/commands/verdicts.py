@@ -8,7 +8,7 @@ occurs twice, is not fixed.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final
 
 from noxu.api.field import FieldError
@@ -17,6 +17,7 @@ from noxu.commands import findings
 from noxu.commands.findings import Finding
 from noxu.commands.linted import Verdict, Wanted
 from noxu.crd import lint
+from noxu.crd.schemas import RuleCheckers
 from noxu.manifests.documents import Document
 from noxu.schema.completion import CompletionNote
 from noxu.schema.lint import explain
@@ -46,12 +47,18 @@ class _Crd:
     old: Object | None
 
     @cached_property
+    def _checkers(self) -> RuleCheckers:
+        return partial(SchemaRules, release=self.wanted.release)
+
+    @cached_property
     def violations(self) -> list[Finding]:
         """The violations of the CRD as it is."""
         return self._violations_of(self.document.value)
 
     def _violations_of(self, crd: Object) -> list[Finding]:
-        errors = findings.of_errors(self.document, lint.lint_crd(crd, checkers=SchemaRules, old=self.old), self._advise)
+        errors = findings.of_errors(
+            self.document, lint.lint_crd(crd, checkers=self._checkers, old=self.old), self._advise
+        )
         more = findings.of_errors(self.document, lint.more_errors(crd), explain)
         return [*errors, *(violation._replace(rule="incomplete") for violation in more)]
 
@@ -108,7 +115,7 @@ class _Crd:
 
     @cached_property
     def _fixed(self) -> lint.Fixed:
-        return lint.fix(self.document.value, checkers=SchemaRules)
+        return lint.fix(self.document.value, checkers=self._checkers)
 
     def _advise(self, violation: FieldError) -> str:
         """Advice on how to fix a violation."""
@@ -116,7 +123,7 @@ class _Crd:
         if lint.EXCEEDS not in violation.detail:
             return general
         path = lint.as_written(self.document.value, violation.field)
-        return lint.advice_on_bounds(self.document.value, path, SchemaRules) or general
+        return lint.advice_on_bounds(self.document.value, path, self._checkers) or general
 
 
 def presentable(fixed: Object, original: Object) -> Object:

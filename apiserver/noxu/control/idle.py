@@ -9,9 +9,10 @@ is silent, but for the renewal of its Lease and for Events, which are ignored by
 - every watch has sent the newest event of what it selects, and its client has taken it: on Linux the kernel knows of unsent and
   unacknowledged bytes, elsewhere only the quiet time says so,
 - no controller of this server has a key to reconcile,
+- no program that Noxu has started is at work (`program_work`; on Linux only),
 - for `quiet` seconds all of this was so, and no client has asked for anything.
 
-A client that polls is never quiet, and a controller that computes for longer than the quiet time looks idle. Views that are
+A client that polls is never quiet, and another client that computes for longer than the quiet time looks idle. Views that are
 held by a fault do not count: their clients have seen what they may see.
 """
 
@@ -24,6 +25,7 @@ from typing import Any, Final
 from noxu.api.errors import ApiError, bad_request
 from noxu.control.arguments import DURATION, TEXTS, Argument
 from noxu.control.calls import ControlCall, ControlRoute
+from noxu.control.program_work import ProgramLooks, WorkOfPrograms
 from noxu.control.running import Activity
 from noxu.control.settling import busy
 from noxu.controllers.controller import Reconciler
@@ -45,28 +47,43 @@ async def until_idle(
     quiet: float = QUIET,
     within: float = WITHIN,
     ignore: Collection[str] = IGNORED,
+    programs: WorkOfPrograms | None = None,
 ) -> Object:
-    """Return when the server has been idle for `quiet` seconds. `ignore` are plurals. Raises ApiError 504 after `within` seconds."""
+    """Return when the server has been idle for `quiet` seconds. `ignore` are plurals; `programs` those of the server.
+
+    Raises ApiError 504 after `within` seconds.
+    """
     if not 0 <= quiet <= within <= LONGEST:
         raise bad_request(
             f"quiet is at most timeout, and that at most an hour: quiet={quiet:g} s, timeout={within:g} s"
         )
     time = asyncio.get_running_loop().time
     began, before = time(), activity.requests
-    busy_until = began
+    busy_until, looks = 0.0, ProgramLooks(programs, quiet)
     while True:
+        has_programs = looks.look(activity)
+        if has_programs:  # what they had sent when they were looked at arrives before the requests are looked at
+            await _read_sockets()
         reasons = _reasons(activity, controllers, ignore)
         now = time()
         if reasons:
             busy_until = now
-        quiet_since = max(busy_until, activity.last(ignore))
+        quiet_since, working = looks.judged(now, max(busy_until, activity.last(ignore)))
+        quiet_since = max(quiet_since, began)
         if not reasons and now - quiet_since >= quiet:
             return {"quiet": quiet, "seconds": round(now - began, 6), "requests": activity.requests - before}
         if now - began >= within:
             asked = f"{activity.requests - before} requests were answered meanwhile"
-            why = "; ".join(reasons) or f"no {quiet:g} s passed without a request"
+            why = "; ".join(reasons) or working or f"no {quiet:g} s passed without a request"
             raise ApiError(504, f"the server is not idle after {within:g} s: {why}; {asked}", "Timeout", {})
-        await asyncio.sleep(LOOK_EVERY if reasons else min(LOOK_EVERY, max(quiet_since + quiet - now, 0.0005)))
+        every = looks.every if has_programs else LOOK_EVERY
+        await asyncio.sleep(every if reasons else min(every, max(quiet_since + quiet - now, 0.0005)))
+
+
+async def _read_sockets() -> None:
+    """Let the event loop read what has arrived, and begin the requests in it."""
+    for _ in range(2):
+        await asyncio.sleep(0)
 
 
 def _reasons(activity: Activity, controllers: Sequence[Reconciler[Any]], ignored: Collection[str]) -> list[str]:
@@ -82,7 +99,8 @@ def _reasons(activity: Activity, controllers: Sequence[Reconciler[Any]], ignored
 async def _idle(call: ControlCall) -> Object:
     asked = {**call.query, "within": call.query["timeout"]}
     del asked["timeout"]
-    return await until_idle(call.control.server.interventions.activity(), call.plane.all_controllers, **asked)
+    activity, programs = call.control.server.interventions.activity(), call.control.part(WorkOfPrograms)
+    return await until_idle(activity, call.plane.all_controllers, **asked, programs=programs)
 
 
 ROUTES: Final = (

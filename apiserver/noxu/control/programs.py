@@ -4,8 +4,8 @@
 
 Nothing else is ever signalled, so a rule about processes is refused where there is no program.
 
-A request is a program's if the other end of its connection is open in a process of the program's group. Linux says so: the
-table of TCP sockets has the number (inode) of each, and a process its descriptors (proc(5)). Elsewhere every request counts
+A request is a program's if the other end of its connection is open in a process of the program's group. Linux says so: it
+knows the number (inode) of each TCP socket (`peer_sockets`), and the descriptors of a process (proc(5)). Elsewhere every request counts
 as the program's while one runs; there a rule says with `userAgent` or `user` which requests it means.
 """
 
@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from noxu.control import peer_sockets
 from noxu.control.calls import ControlCall, ControlRoute
 from noxu.control.running import Control, ProgramUnderTest
 from noxu.values import Object
@@ -44,14 +45,17 @@ class Programs:
     def __bool__(self) -> bool:
         return bool(self._programs)
 
+    @property
+    def pids(self) -> list[int]:
+        """The processes of those that run."""
+        return [pid for program in self._programs if (pid := program.pid)]
+
     def asking(self, peer: object, local: object) -> ProgramUnderTest | None:
         """The program whose connection has these addresses (as of `getpeername` and `getsockname`); None: another client's."""
         running = [program for program in self._programs if program.pid]
         if not running or sys.platform != "linux":
             return running[0] if running else None
-        if not (isinstance(peer, tuple) and isinstance(local, tuple)):
-            return None  # a Unix socket has no addresses
-        inode = _inode(peer[1], local[1])
+        inode = peer_sockets.inode(peer, local)
         owner = f"socket:[{inode}]"
         return next((program for program in running if inode and owner in _descriptors(program.pid)), None)
 
@@ -92,24 +96,6 @@ _NUMBERS: Final = {
     name: getattr(signal, number, signal.SIGTERM)  # Windows has none of them, and no program either
     for name, number in (("kill", "SIGKILL"), ("pause", "SIGSTOP"), ("resume", "SIGCONT"))
 }
-
-
-def _inode(client: int, server: int) -> str:
-    """The number of the socket of a connection, at the side of the client; "": it is not on this machine, or closed."""
-    for table in ("tcp", "tcp6"):
-        try:
-            lines = (_PROC / "net" / table).read_text().splitlines()[1:]
-        except OSError:
-            continue
-        for line in lines:
-            _, local, remote, *_, inode = line.split()[:10]
-            if _port(local) == client and _port(remote) == server:
-                return inode
-    return ""
-
-
-def _port(address: str) -> int:
-    return int(address.rpartition(":")[2], 16)
 
 
 def _descriptors(group: int) -> Iterator[str]:

@@ -55,6 +55,10 @@ class Activity(Protocol):
         """When a client last asked for something, or got its answer."""
         ...
 
+    def connections(self) -> Sequence[tuple[object, object]]:
+        """Those of clients: their addresses, and those of the server's sockets."""
+        ...
+
 
 class ProgramUnderTest(Protocol):
     """A program under test. `pid` is 0 while it does not run; it leads a process group."""

@@ -14,6 +14,7 @@ from noxu.crd.lists import LIST_TYPE, single_items
 from noxu.crd.types import SPEC, STATUS, default, storage_version
 from noxu.go.structs import arrange, zero
 from noxu.go.text import quote
+from noxu.releases import NEWEST
 from noxu.schema.formats import is_recognized
 from noxu.values import Object, copy
 
@@ -91,9 +92,20 @@ def _rules_with(field: str, spec: Object) -> list[Object]:
     return [rule for rule in rules if rule.get(field) is not None]
 
 
-def warnings(new: Object, old: Object | None = None) -> list[str]:
-    """Warnings about keywords without effect: unknown formats, sets of items that are not scalars. Updates report new ones only."""
+_FORMATS_WARNED: Final = 34
+_SETS_WARNED: Final = 37
+
+
+def warnings(new: Object, old: Object | None = None, release: int = NEWEST) -> list[str]:
+    """Warnings about keywords without effect: unknown formats, sets of items that are not scalars. Updates report new ones only.
+
+    Releases of Kubernetes warn about formats from 1.34 on, about sets from 1.37 on.
+    """
+    if release < _FORMATS_WARNED:
+        return []
     formats, sets = _ineffective(internal(new["spec"]))
+    if release < _SETS_WARNED:
+        sets = set()
     if old is not None:
         old_formats, old_sets = _ineffective(internal(old["spec"]))
         formats, sets = [name for name in formats if name not in old_formats], sets - old_sets

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple, TypeAlias
 from noxu.config import StartError
 from noxu.control.faults.shrinking import smallest
 from noxu.exploration import judging, masks, planning, runs, transitions
-from noxu.exploration.judging import CleanRuns, RunFinding
+from noxu.exploration.findings import CleanRuns, RunFinding, is_done
 from noxu.exploration.masks import Mask
 from noxu.exploration.plans import CLEAN, RunPlan
 from noxu.exploration.recording import RunRecording
@@ -153,7 +153,7 @@ def attempt(exploration: Exploration, learnt: Learnt, plan: RunPlan) -> Judged:
 
 
 def _had_effect(plan: RunPlan, recording: RunRecording) -> bool:
-    return bool(recording.fired) or plan.instances > 1 or (bool(plan.steps) and judging.is_done(plan, recording))
+    return bool(recording.fired) or plan.instances > 1 or (bool(plan.steps) and is_done(plan, recording))
 
 
 def explore(

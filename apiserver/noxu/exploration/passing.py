@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from typing import Final
@@ -45,8 +46,9 @@ def _pass(noxu: Noxu, left: float, over: threading.Event) -> None:
 
 
 def _pass_until(noxu: Noxu, left: float, over: threading.Event) -> None:
-    while left > 0 and not over.wait(LOOK_EVERY):
-        with contextlib.suppress(ApiError):  # it is busy: time passes by itself
+    until = time.monotonic() + left
+    while left > 0 and time.monotonic() < until and not over.wait(LOOK_EVERY):
+        with contextlib.suppress(ApiError):  # it is busy: time passes by itself, up to the same moment
             noxu.idle(QUIET, QUIET * 2)
             state = noxu.clock.state()
             if over.is_set() or state.due is None:

@@ -66,6 +66,13 @@ class ClientActivity(RequestFilter):
     def last(self, ignored: Collection[str]) -> float:
         return max(time for plural, time in self._last.items() if plural not in ignored)
 
+    def connections(self) -> list[tuple[object, object]]:
+        return [
+            (peer.peername, peer.transport.get_extra_info("sockname"))
+            for peer in self._app.connections
+            if isinstance(peer, Connection) and peer.transport is not None
+        ]
+
     def under_way(self, ignored: Collection[str]) -> list[str]:
         if self._before:
             # of a connection that is closed nothing is under way, and what is a watch by now is open as long as it likes

@@ -50,6 +50,7 @@ def application(
         checks_of(plane.store_health, plane.cache.health, plane.all_controllers, is_stopping),
         plane.clock.now,
         cbor=plane.features.cbor,
+        release=plane.features.release,
     )
     documents.openid = openid_documents(
         plane.tokens, f"{scheme}://{authority}", config.authentication.service_account_jwks_uri

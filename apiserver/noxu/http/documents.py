@@ -21,6 +21,7 @@ from noxu.http.request import Query, first
 from noxu.observability import health
 from noxu.registry.offload import offload
 from noxu.registry.served_resources import ServedResources
+from noxu.releases import NEWEST
 from noxu.values import Object
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Documents:
     """The documents of one server. `served_resources` returns the current served resources; documents made from an older one are made again.
 
     `address` is the server's `host:port`, `own_version` returns the version of this program, `cbor` is the feature gate
-    CBORServingAndStorage.
+    CBORServingAndStorage, `release` that of Kubernetes whose version the server tells.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Documents:
         now: Callable[[], datetime] = SYSTEM_CLOCK.now,
         *,
         cbor: bool = False,
+        release: int = NEWEST,
     ) -> None:
         self._served_resources = served_resources
         self.address = address
@@ -65,6 +67,7 @@ class Documents:
         }
         self._now = now
         self._cbor = cbor
+        self.release = release
         self.health_results = health.HealthResults()
         self.notes: Callable[[], Sequence[str]] = tuple
         """What people should know who look at the health of the server."""
@@ -79,7 +82,13 @@ class Documents:
     def at(self, served_resources: ServedResources) -> Documents:
         """The documents of discovery and OpenAPI that this server would have with other resources."""
         return Documents(
-            lambda: served_resources, self.address, self.own_version, self._checks, self._now, cbor=self._cbor
+            lambda: served_resources,
+            self.address,
+            self.own_version,
+            self._checks,
+            self._now,
+            cbor=self._cbor,
+            release=self.release,
         )
 
     async def answer(self, path: str, query: Query, headers: Mapping[str, str]) -> Answer:
@@ -99,7 +108,7 @@ class Documents:
             return document()
         if trimmed == "/version":
             negotiation.require_representation(headers.get("Accept", ""), [negotiation.JSON])
-            return Answer(codec.pretty(health.version(self.own_version()), sort_keys=False))
+            return Answer(codec.pretty(health.version(self.own_version(), self.release), sort_keys=False))
         if parts[0] in ("api", "apis"):
             return await self._discovery(parts, query, headers)
         if parts[0] == "openapi":

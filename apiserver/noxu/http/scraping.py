@@ -55,7 +55,7 @@ class ServerMetrics:
         """All metrics but those of the process."""
         objects = await self._objects()  # before all others, which are copied in one turn of the loop
         return [
-            metrics.build_info(self._app.documents.own_version()),
+            metrics.build_info(self._app.documents.own_version(), self._app.documents.release),
             *self.requests.families(),
             *self.requests.access.families(self._app.watches.open),
             *self._in_flight(),

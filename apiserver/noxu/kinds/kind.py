@@ -29,6 +29,7 @@ from noxu.api.names import NameRule, subdomain_name
 from noxu.cpu_budget import require_imported
 from noxu.go.structs import Struct, decode
 from noxu.kinds.defaults import Fill
+from noxu.releases import NEWEST
 from noxu.values import Json, Object, copy, equal, nested_field
 
 if TYPE_CHECKING:
@@ -80,7 +81,9 @@ def _purposes() -> dict[str, Purpose]:
 class Checker:
     """Checks the expressions of one object; each variable is compiled once."""
 
-    def __init__(self) -> None:
+    def __init__(self, release: int = NEWEST) -> None:
+        """`release`: of Kubernetes, which decides what expressions may use."""
+        self._release = release
         self._compositions: dict[tuple[tuple[str, str], ...], Composition] = {}
 
     def __call__(self, expression: str, use: Use) -> str:
@@ -94,7 +97,7 @@ class Checker:
         if composition is None:
             before = self._compositions.get(use.variables[:-1]) if use.variables else None
             if before is None:
-                composition = cel.Composition(use.variables, params=use.params)
+                composition = cel.Composition(use.variables, params=use.params, release=self._release)
             else:
                 composition = before.extended(*use.variables[-1])
             self._compositions[use.variables] = composition

@@ -23,6 +23,7 @@ from typing import Any, Final, NamedTuple
 from noxu.controllers.controller import Reconciler
 from noxu.go.text import quote
 from noxu.instruments import Family
+from noxu.releases import NEWEST
 from noxu.values import Object
 
 log = logging.getLogger("noxu")
@@ -129,19 +130,23 @@ async def report(
 
 # The Kubernetes version whose behaviour this server has; kubectl requires a semantic version.
 MAJOR: Final = "1"
-MINOR: Final = "37"
+_WITH_EMULATION: Final = 33  # from here on /version says what a server emulates, and with what it is compatible
 
 
-def version(own_version: str) -> Object:
+def version(own_version: str, release: int = NEWEST) -> Object:
     """`/version`. The git fields name the Kubernetes version that this server behaves like."""
+    minor = str(release)
+    emulated = {
+        "emulationMajor": MAJOR,
+        "emulationMinor": minor,
+        "minCompatibilityMajor": MAJOR,
+        "minCompatibilityMinor": str(release - 1),
+    }
     return {
         "major": MAJOR,
-        "minor": MINOR,
-        "emulationMajor": MAJOR,
-        "emulationMinor": MINOR,
-        "minCompatibilityMajor": MAJOR,
-        "minCompatibilityMinor": str(int(MINOR) - 1),
-        "gitVersion": f"v{MAJOR}.{MINOR}.0+noxu.{own_version}",
+        "minor": minor,
+        **(emulated if release >= _WITH_EMULATION else {}),
+        "gitVersion": f"v{MAJOR}.{minor}.0+noxu.{own_version}",
         "gitCommit": "",
         "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from noxu.instruments import Family
 from noxu.observability import health
+from noxu.releases import NEWEST
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
@@ -91,9 +92,9 @@ def _metric(family: Family) -> Metric:
     return metric
 
 
-def build_info(own_version: str) -> Family:
+def build_info(own_version: str, release: int = NEWEST) -> Family:
     """kubernetes_build_info, which has what /version has."""
-    version = health.version(own_version)
+    version = health.version(own_version, release)
     labels = (
         "major",
         "minor",

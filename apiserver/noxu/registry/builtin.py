@@ -383,7 +383,12 @@ def _context(draft: Draft) -> Context:
     user = draft.request.user
     attributes = {"username": user.name, "uid": user.uid, "groups": list(user.groups)}
     extra = {name: list(values) for name, values in user.extra}
-    return Context(draft.request.subresource, Checker(), draft.now, attributes | ({"extra": extra} if extra else {}))
+    return Context(
+        draft.request.subresource,
+        Checker(draft.request.features.release),
+        draft.now,
+        attributes | ({"extra": extra} if extra else {}),
+    )
 
 
 def _table(draft: Draft) -> Kind:

@@ -14,6 +14,7 @@ from noxu.crd.known_definitions import digest_of_spec
 from noxu.crd.schemas import RuleChecker, RuleCheckers, RuleSite
 from noxu.registry.draft import Draft
 from noxu.registry.turns import LoopBudget, RuleBudget, in_loop
+from noxu.releases import NEWEST
 from noxu.schema.structural import Structural, has_rules
 from noxu.values import Json, Object
 
@@ -36,7 +37,12 @@ def validate(draft: Draft) -> None:
     """All errors of a definition, in upstream's order. Raises LoopBudgetExceeded."""
     new, old = draft.new, draft.old
     cpu_budget = LoopBudget() if in_loop() else RuleBudget()
-    checkers = partial(_timed_rule_checker, draft.outcome.compile_seconds, cpu_budget=cpu_budget)
+    checkers = partial(
+        _timed_rule_checker,
+        draft.outcome.compile_seconds,
+        cpu_budget=cpu_budget,
+        release=draft.request.features.release,
+    )
     if old is None:
         _validate_created(draft, checkers)
         return
@@ -51,7 +57,7 @@ def validate(draft: Draft) -> None:
             new, old, checkers=checkers, spec_is_valid=_spec_is_valid(draft)
         )
     if not draft.outcome.errors and not draft.request.subresource:
-        draft.outcome.warnings += update.warnings(new, old)
+        draft.outcome.warnings += update.warnings(new, old, draft.request.features.release)
 
 
 def _validate_created(draft: Draft, checkers: RuleCheckers) -> None:
@@ -63,7 +69,7 @@ def _validate_created(draft: Draft, checkers: RuleCheckers) -> None:
     if draft.outcome.errors:
         return
     if warnings is None:
-        warnings = update.warnings(draft.new)
+        warnings = update.warnings(draft.new, release=draft.request.features.release)
         if specs is not None and digest and digest_of_spec(spec, draft.request.features) == digest:
             specs.add(digest, warnings)  # for the next definition with an equal spec
     draft.outcome.warnings += warnings
@@ -96,14 +102,20 @@ def rule_checker(
     stored_messages: frozenset[str],
     limit_each: bool,
     cpu_budget: RuleBudget | LoopBudget | None = None,
+    release: int = NEWEST,
 ) -> RuleChecker:
-    """The checker of the CEL rules of a schema. Raises LoopBudgetExceeded."""
+    """The checker of the CEL rules of a schema, for a release of Kubernetes. Raises LoopBudgetExceeded."""
     if not has_rules(root):
         return _NoRules()
     if cpu_budget is not None:
         cpu_budget.require_imported("noxu.cel", "SchemaRules")
     return cel.SchemaRules(  # the engine takes long to import, and few CRDs need it
-        root, stored_rules=stored_rules, stored_messages=stored_messages, limit_each=limit_each, cpu_budget=cpu_budget
+        root,
+        stored_rules=stored_rules,
+        stored_messages=stored_messages,
+        limit_each=limit_each,
+        cpu_budget=cpu_budget,
+        release=release,
     )
 
 
@@ -115,10 +127,16 @@ def _timed_rule_checker(
     stored_messages: frozenset[str],
     limit_each: bool,
     cpu_budget: RuleBudget | LoopBudget,
+    release: int,
 ) -> RuleChecker:
     """A rule checker that appends to `seconds` how long it compiles the rules of each node."""
     checker = rule_checker(
-        root, stored_rules=stored_rules, stored_messages=stored_messages, limit_each=limit_each, cpu_budget=cpu_budget
+        root,
+        stored_rules=stored_rules,
+        stored_messages=stored_messages,
+        limit_each=limit_each,
+        cpu_budget=cpu_budget,
+        release=release,
     )
     return _Timed(checker, seconds)
 

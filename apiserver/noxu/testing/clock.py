@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from noxu.control import arguments, idle
 from noxu.control import clock as control
+from noxu.control.program_work import WorkOfPrograms
 from noxu.testing import calls
 from noxu.testing.calls import AnsweredCall
 from noxu.testing.errors import hidden
@@ -128,6 +129,7 @@ class TimeCalls:
                 quiet=quiet,
                 within=timeout,
                 ignore=ignored,
+                programs=server.control.part(WorkOfPrograms),
             )
             return AnsweredCall(await waiting)
 

@@ -43,6 +43,8 @@ from noxu.cel.syntax.ast import (
 )
 from noxu.cel.types.schema_types import DeclType
 from noxu.cel.types.types import Type, TypeKind, is_optional
+from noxu.releases import NEWEST, OLDEST
+from noxu.releases.libraries import ESTIMATED
 
 _LIST: Final = fixed(LIST_COST)
 _MAP: Final = fixed(MAP_COST)
@@ -70,9 +72,12 @@ class _Local(NamedTuple):
     entries: _EntrySizes | None
 
 
-def estimate(tree: Expr, root: DeclType | None) -> Range:
-    """The cost of an expression whose variables `self` and `oldSelf` are of type `root` (None: nothing is known)."""
-    return _Estimator(root).cost(tree)
+def estimate(tree: Expr, root: DeclType | None, release: int = NEWEST) -> Range:
+    """The cost of an expression whose variables `self` and `oldSelf` are of type `root` (None: nothing is known).
+
+    `release`: of Kubernetes, as some do not know the costs of all functions (`releases.libraries.ESTIMATED`).
+    """
+    return _Estimator(root, release).cost(tree)
 
 
 class _Estimator:
@@ -82,8 +87,9 @@ class _Estimator:
     elements or entries that it holds. `locals` is a stack for each name, as comprehensions may shadow each other's variables.
     """
 
-    def __init__(self, root: DeclType | None) -> None:
+    def __init__(self, root: DeclType | None, release: int) -> None:
         self.root = root
+        self.release = release
         self.paths: dict[Expr, tuple[str, ...]] = {}
         self.sizes: dict[Expr, Range] = {}
         self.entries: dict[Expr, _EntrySizes] = {}
@@ -314,7 +320,7 @@ class _Estimator:
             estimated = extension(self, target, args)
         if estimated is None:
             kubernetes = KUBERNETES.get(node.function)
-            if kubernetes is not None:
+            if kubernetes is not None and self.release >= ESTIMATED.get(node.function, OLDEST):
                 estimated = kubernetes(self, overload, target, args)
         if estimated is not None:
             return Estimate(estimated.cost.plus(total(costs)), estimated.size)

@@ -22,7 +22,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from noxu.api.meta import OBJECT_META
-from noxu.cel.checking.environment import KUBERNETES, STORED, Environment
+from noxu.cel.checking.environment import KUBERNETES, STORED, Environment, of_release
 from noxu.cel.cost.runtime import PER_CALL_LIMIT
 from noxu.cel.evaluation.interpreter import EvaluationResult
 from noxu.cel.library import patches
@@ -37,6 +37,7 @@ from noxu.cel.values.values import LazyMap, Value, untyped
 from noxu.cpu_budget import CpuBudget
 from noxu.go.structs import List, Map, Scalar, Struct, Union, Wire
 from noxu.go.structs import Type as StructType
+from noxu.releases import NEWEST
 from noxu.schema.structural import Structural
 from noxu.values import Object
 
@@ -219,10 +220,19 @@ class Composition:
     """The variables of a policy. Each may refer to those before it, other expressions to all of them."""
 
     def __init__(
-        self, variables: Iterable[tuple[str, str]] = (), *, params: bool, base: Environment | None = None
+        self,
+        variables: Iterable[tuple[str, str]] = (),
+        *,
+        params: bool,
+        base: Environment | None = None,
+        release: int = NEWEST,
     ) -> None:
-        """`variables` are names and expressions. `base` replaces the usual environment of the expressions."""
+        """`variables` are names and expressions. `base` replaces the usual environment of the expressions.
+
+        `release`: of Kubernetes, which decides what new expressions may use.
+        """
         self.params = params
+        self.release = release
         self._base = base
         self.variables: dict[str, Expression] = {}
         self._fields: dict[str, DeclType] = {}
@@ -235,7 +245,7 @@ class Composition:
 
     def extended(self, name: str, text: str) -> Composition:
         """A composition with another variable."""
-        extended = Composition(params=self.params, base=self._base)
+        extended = Composition(params=self.params, base=self._base, release=self.release)
         extended.variables, extended._fields = {**self.variables}, {**self._fields}
         extended._add(name, text)
         return extended
@@ -245,7 +255,7 @@ class Composition:
     ) -> Expression:
         """An expression that may refer to the variables. A `stored` one may use functions that new ones may not."""
         declared = DeclaredVariables(self.params, authorizer, purpose.is_mutation)
-        return Expression(text, self.environment(declared, STORED if stored else KUBERNETES), purpose)
+        return Expression(text, self.environment(declared, of_release(self.release).of(text, stored=stored)), purpose)
 
     def environment(self, declared: DeclaredVariables, library: Environment = STORED) -> Environment:
         """What expressions may refer to."""

@@ -7,10 +7,10 @@ An error of compilation is a part of the result, not an exception: all errors of
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
-from noxu.cel.checking.environment import KUBERNETES, ONLY_STORED, STORED, Environment
+from noxu.cel.checking.environment import NEWEST_ENVIRONMENTS, Environment, Environments
 from noxu.cel.generation.codegen import GeneratedRule
 from noxu.cel.program import InstantiationError, Program
 from noxu.cel.syntax.ast import CompileError
@@ -67,10 +67,16 @@ class RuleExpression:
 
 
 def expression(
-    text: str, declared: DeclType, *, of_message: bool = False, optional_old_self: bool = False, stored: bool = False
+    text: str,
+    declared: DeclType,
+    *,
+    of_message: bool = False,
+    optional_old_self: bool = False,
+    stored: bool = False,
+    environments: Environments = NEWEST_ENVIRONMENTS,
 ) -> RuleExpression:
     """A rule, or with `of_message` a messageExpression. A `stored` one may use functions that new ones may not."""
-    base = STORED if stored and any(name in text for name in ONLY_STORED) else KUBERNETES
+    base = environments.of(text, stored=stored)
     return _expression(text, declared, base, of_message, optional_old_self)
 
 
@@ -99,21 +105,27 @@ class CompiledRule:
     """
 
     def __init__(
-        self, rule: ValidationRule, schema: Structural, declared: DeclType, *, stored: bool, stored_message: bool
+        self,
+        rule: ValidationRule,
+        schema: Structural,
+        declared: DeclType,
+        *,
+        stored: bool,
+        stored_message: bool,
+        environments: Environments = NEWEST_ENVIRONMENTS,
     ) -> None:
         self.rule = rule
         self._schema = schema
         self._interpretations = 0
         self.generated: GeneratedRule | None = None
         optional = bool(rule.optional_old_self)
-        self.condition = expression(rule.rule, declared, optional_old_self=optional, stored=stored)
+        compiled = partial(expression, declared=declared, optional_old_self=optional, environments=environments)
+        self.condition = compiled(rule.rule, stored=stored)
         self.error = _full_error(self.condition.error)
         self.needs_old = self.condition.uses_old_self and not optional and not self.error
         self.message: RuleExpression | None = None
         if rule.message_expression and not self.error:
-            self.message = expression(
-                rule.message_expression, declared, of_message=True, optional_old_self=optional, stored=stored_message
-            )
+            self.message = compiled(rule.message_expression, of_message=True, stored=stored_message)
 
     @property
     def message_error(self) -> str:

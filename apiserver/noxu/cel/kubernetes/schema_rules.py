@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple, Protocol
 
 from noxu.api.field import FieldError, Path, Verbatim, child, forbidden, index, internal, invalid
+from noxu.cel.checking.environment import of_release
 from noxu.cel.kubernetes.rules import CompiledRule, Declarations
 from noxu.cel.kubernetes.validation import BUDGET, RuleValidator
 from noxu.cel.values.numbers import MAX_UINT64
 from noxu.cpu_budget import CpuBudget
+from noxu.releases import NEWEST
 from noxu.schema.structural import Structural
 from noxu.values import Json
 
@@ -59,11 +61,14 @@ class SchemaRules:
         stored_messages: frozenset[str],
         limit_each: bool,
         cpu_budget: CpuBudget | None = None,
+        release: int = NEWEST,
     ) -> None:
         """`stored_rules` and `stored_messages` are the expressions of the stored CRD. `limit_each`: limit the estimate of
-        each rule, not only their sum. `cpu_budget` applies to the evaluation of rules on defaults.
+        each rule, not only their sum. `cpu_budget` applies to the evaluation of rules on defaults. `release`: of
+        Kubernetes, which decides what rules may use.
         """
         self._declarations = Declarations(root)
+        self._environments = of_release(release)
         self._stored_rules = stored_rules
         self._stored_messages = stored_messages
         self._limit_each = limit_each
@@ -91,6 +96,7 @@ class SchemaRules:
                 declared,
                 stored=rule.rule in self._stored_rules,
                 stored_message=rule.message_expression in self._stored_messages,
+                environments=self._environments,
             )
             errors += self._rule_errors(compiled, site, n, index(rules, n), cardinality)
         return errors

@@ -11,7 +11,7 @@ optFlatMap), the two-variable comprehensions and sortBy. The nodes that an expan
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from noxu.cel.syntax import lexer
@@ -184,8 +184,10 @@ def _sort_by(pos: int, target: Expr, args: list[Expr]) -> Expr:
     return bind(pos, SORT_INPUT, target, result, Ident(pos, SORT_INPUT))
 
 
-# (name, number of arguments, whether called on a target)
-MACROS: Final[dict[tuple[str, int, bool], Expansion]] = {
+Macros: TypeAlias = Mapping[tuple[str, int, bool], Expansion]
+"""By name, number of arguments, and whether called on a target."""
+
+MACROS: Final[Macros] = {
     ("has", 1, False): _has,
     ("all", 2, True): _quantifier("all"),
     ("all", 3, True): _quantifier("all"),
@@ -224,7 +226,8 @@ NAMED_LITERALS: Final = {"true": True, "false": False, "null": None}
 class Builder:
     """Builds nodes and collects the errors that are not errors of grammar."""
 
-    def __init__(self) -> None:
+    def __init__(self, macros: Macros) -> None:
+        self.macros = macros
         self.problems: list[SourceProblem] = []
 
     def error(self, pos: int, message: str) -> Missing:
@@ -238,7 +241,7 @@ class Builder:
             return self.error(pos, str(error))
 
     def call(self, pos: int, function: str, args: list[Expr], target: Expr | None = None) -> Expr:
-        expand = MACROS.get((function, len(args), target is not None))
+        expand = self.macros.get((function, len(args), target is not None))
         if expand is None:
             return Call(pos, function, args, target)
         try:

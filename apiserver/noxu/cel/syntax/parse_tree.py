@@ -23,7 +23,7 @@ from noxu.cel.syntax.ast import (
     Select,
     SourceProblem,
 )
-from noxu.cel.syntax.builder import FUNCTIONS, LOGIC, RESERVED, Builder, read_literal
+from noxu.cel.syntax.builder import FUNCTIONS, LOGIC, MACROS, RESERVED, Builder, Macros, read_literal
 from noxu.cel.syntax.error_recovery import MAX_DEPTH, ParsingAborted, Tree, parse_tree
 from noxu.cel.syntax.lexer import SourceToken, Span
 
@@ -31,7 +31,7 @@ TOO_DEEP: Final = "max recursion depth exceeded"
 
 
 def parse_with_recovery(
-    text: str, tokens: list[SourceToken], unrecognized: list[Span]
+    text: str, tokens: list[SourceToken], unrecognized: list[Span], macros: Macros = MACROS
 ) -> tuple[Expr, list[SourceProblem]]:
     """The expression as far as it can be parsed, and all its errors, in ANTLR's and cel-go's order."""
     missing = Missing(NO_LOCATION)
@@ -39,7 +39,7 @@ def parse_with_recovery(
         tree, problems = parse_tree(text, tokens, unrecognized)
     except ParsingAborted as aborted:
         return missing, aborted.problems
-    converter = _Converter()
+    converter = _Converter(macros)
     try:
         expression = converter.expression(tree.tree("expr"))
     except _TooDeep:
@@ -66,8 +66,8 @@ _INNER: Final = {  # the part that a rule without an operator consists of
 class _Converter:
     """Converts the parse trees of the rules; `depth` counts nested expressions and operators."""
 
-    def __init__(self) -> None:
-        self.builder = Builder()
+    def __init__(self, macros: Macros) -> None:
+        self.builder = Builder(macros)
         self.depth = 0
 
     def expression(self, tree: Tree | None) -> Expr:

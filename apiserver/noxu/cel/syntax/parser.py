@@ -26,7 +26,17 @@ from noxu.cel.syntax.ast import (
     compile_error,
     is_deeper,
 )
-from noxu.cel.syntax.builder import FUNCTIONS, LOGIC, RELATIONS, RESERVED, SIGNED, Builder, read_literal
+from noxu.cel.syntax.builder import (
+    FUNCTIONS,
+    LOGIC,
+    MACROS,
+    RELATIONS,
+    RESERVED,
+    SIGNED,
+    Builder,
+    Macros,
+    read_literal,
+)
 from noxu.cel.syntax.error_recovery import MAX_DEPTH
 from noxu.cel.syntax.lexer import SourceToken, tokenize
 from noxu.cel.syntax.parse_tree import TOO_DEEP, parse_with_recovery
@@ -42,14 +52,14 @@ _PRECEDENCE: Final = {
 }  # fmt: skip
 
 
-def parse(text: str) -> Expr:
+def parse(text: str, macros: Macros = MACROS) -> Expr:
     """The syntax tree of an expression. Raises CompileError."""
     if len(text) > MAX_CODE_POINTS:
         limit = f"expression code point size exceeds limit: size: {len(text)}, limit {MAX_CODE_POINTS}"
         raise compile_error(text, [SourceProblem(NO_LOCATION, limit)])
     tokens, unrecognized = tokenize(text)
     if not unrecognized:
-        parser = _Parser(tokens)
+        parser = _Parser(tokens, macros)
         try:
             tree = parser.expression()
             parser.expect("EOF")
@@ -63,7 +73,7 @@ def parse(text: str) -> Expr:
                 raise compile_error(text, problems)
             if len(tokens) <= _SHORT or not is_deeper(tree, _SHALLOW):
                 return tree
-    tree, problems = parse_with_recovery(text, tokens, unrecognized)
+    tree, problems = parse_with_recovery(text, tokens, unrecognized, macros)
     if problems:
         raise compile_error(text, problems)
     return tree
@@ -79,11 +89,11 @@ class _Parser:
     `tokens[at]` is the next token; `nesting` counts open brackets and conditionals.
     """
 
-    def __init__(self, tokens: list[SourceToken]) -> None:
+    def __init__(self, tokens: list[SourceToken], macros: Macros) -> None:
         self.tokens = tokens
         self.at = 0
         self.nesting = 0
-        self.builder = Builder()
+        self.builder = Builder(macros)
 
     def next(self) -> SourceToken:
         token = self.tokens[self.at]

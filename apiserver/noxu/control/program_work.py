@@ -1,0 +1,193 @@
+"""Whether the programs that Noxu has started are at work, as the kernel of Linux knows it: proc(5).
+
+A controller that waits for its turn on a busy machine is silent, too, and is not done. It is at work while
+
+- a thread of it, or of a process that it has started, runs or waits for a processor (R) or for a disk (D),
+- it has used processor time since the last look, or has started or ended a process,
+- it has not read what it was sent (`peer_sockets`).
+
+A program that is paused (SIGSTOP) is not at work, whatever it was sent. Silence counts from the last moment at which a program
+was seen at work. One that works on for `LONGEST` without asking for anything computes for its own sake, such as one that spins:
+then only silence counts. Of other clients, and elsewhere than on Linux, nothing is known but their silence.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from noxu.control.peer_sockets import Addresses, find
+from noxu.control.programs import Programs
+from noxu.control.running import Activity, Control
+
+LONGEST: Final = 5.0  # seconds
+LOOKS: Final = 5  # in a quiet time
+LOOK_EVERY: Final = (0.005, 0.05)  # seconds, at least and at most
+MAX_CONNECTIONS: Final = 200
+"""With more it would cost too much to ask which bytes were not read."""
+_READ_AT_ONCE: Final = 4096  # bytes, which are more than a line of these files has
+_BUSY: Final = frozenset("RD")
+_AWAKE: Final = frozenset("RDS")
+
+
+class ProcessState(NamedTuple):
+    """`threads`: a letter for the state of each. `ticks`: processor time of all so far, also of children that have ended."""
+
+    threads: str
+    ticks: int
+
+    @property
+    def is_awake(self) -> bool:
+        """Whether it is neither paused nor a zombie."""
+        return not _AWAKE.isdisjoint(self.threads)
+
+
+class WorkStreak(NamedTuple):
+    """Of programs that are at work again and again, with no quiet time in between: times of the first and of the last look."""
+
+    began: float
+    last: float
+
+
+# -- the decisions, which are pure -------------------------------------------------------------------------------------
+
+
+def work(
+    before: Mapping[int, ProcessState] | None, now: Mapping[int, ProcessState], unread: Mapping[int, int] | None = None
+) -> str:
+    """What processes do, in words; "" if they are quiet. `before`: at the last look, None: there was none.
+
+    `unread`: by process, the bytes that were sent to it and that it has not read.
+    """
+    for pid, state in now.items():
+        if not state.is_awake:
+            continue
+        if not _BUSY.isdisjoint(state.threads):
+            return f"process {pid} runs, or waits for a processor"
+        if before is not None and pid not in before:
+            return f"process {pid} has started"
+        if before is not None and state.ticks > before[pid].ticks:
+            return f"process {pid} has computed"
+        if unread and unread.get(pid):
+            return f"process {pid} has not read {unread[pid]} bytes that it was sent"
+    ended = [] if before is None else [pid for pid in before if pid not in now]
+    return f"process {ended[0]} has ended" if ended else ""
+
+
+def next_streak(
+    streak: WorkStreak | None, now: float, silent_since: float, quiet: float, *, at_work: bool
+) -> WorkStreak | None:
+    """After a look. `silent_since`: when clients or controllers last did something. What follows that is a new streak."""
+    if at_work:
+        is_new = streak is None or streak.began < silent_since
+        return WorkStreak(now if streak is None or is_new else streak.began, now)
+    return None if streak is None or now - streak.last >= quiet else streak
+
+
+def quiet_since(silent_since: float, streak: WorkStreak | None) -> float:
+    """From when on neither clients do anything, nor the programs, as far as that counts."""
+    return silent_since if streak is None else max(silent_since, min(streak.last, streak.began + LONGEST))
+
+
+# -- looking ----------------------------------------------------------------------------------------------------------
+
+
+class WorkOfPrograms:
+    """That of one server's programs: a part of its `Control`."""
+
+    def __init__(self, control: Control) -> None:
+        self._programs = control.part(Programs)
+        self.streak: WorkStreak | None = None  # it outlives a question whether the server is idle
+
+    def pids(self) -> list[int]:
+        """The processes of programs that can be looked at."""
+        return self._programs.pids if sys.platform == "linux" else []
+
+
+class ProgramLooks:
+    """Looks at the programs of a server, while something waits until it is idle."""
+
+    def __init__(self, work: WorkOfPrograms | None, quiet: float) -> None:
+        """`quiet`: the quiet time, in seconds."""
+        least, most = LOOK_EVERY
+        self.every = min(max(quiet / LOOKS, least), most)
+        """Seconds from one look to the next."""
+        self._work, self._quiet = work, quiet
+        self._before: dict[int, ProcessState] | None = None
+        self._doing = ""
+
+    def look(self, activity: Activity) -> bool:
+        """Look at the programs. Returns whether there are any."""
+        pids = [] if self._work is None else self._work.pids()
+        now = processes(pids)
+        self._doing = work(self._before, now, unread_bytes(activity.connections(), now)) if pids else ""
+        self._before = now if pids else None
+        return bool(pids)
+
+    def judged(self, now: float, silent_since: float) -> tuple[float, str]:
+        """From when on it is quiet, after a look, and what a program does; "": nothing that counts."""
+        if self._work is None:
+            return silent_since, ""
+        streak = next_streak(self._work.streak, now, silent_since, self._quiet, at_work=bool(self._doing))
+        self._work.streak = streak
+        since = quiet_since(silent_since, streak)
+        return since, self._doing if since == now else ""
+
+
+def processes(pids: Iterable[int]) -> dict[int, ProcessState]:
+    """The processes, and all that they have started; without those that have ended meanwhile."""
+    found, waiting = dict[int, ProcessState](), list(pids)
+    while waiting:
+        pid = waiting.pop()
+        try:
+            _, times = _stat(f"/proc/{pid}/stat")
+            threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 - a Path takes several times as long
+        except OSError:
+            continue
+        states = ""
+        for thread in threads:
+            task = f"/proc/{pid}/task/{thread}"
+            try:
+                states += _stat(f"{task}/stat")[0]
+                waiting += map(int, _read(f"{task}/children").split())
+            except OSError:  # it has ended, or the kernel does not list children
+                continue
+        found[pid] = ProcessState(states, times)
+    return found
+
+
+def _stat(path: str) -> tuple[str, int]:
+    """State and ticks. The name of a program, in parentheses, may contain anything. Raises OSError."""
+    fields = _read(path).rpartition(b")")[2].split()
+    return fields[0].decode(), sum(map(int, fields[11:15]))  # utime, stime, cutime, cstime
+
+
+def _read(path: str) -> bytes:
+    """Raises OSError. A file object would take ten times as long."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        return os.read(descriptor, _READ_AT_ONCE)
+    finally:
+        os.close(descriptor)
+
+
+def unread_bytes(connections: Sequence[Addresses], pids: Iterable[int]) -> dict[int, int]:
+    """By process, the bytes that were sent to it and that it has not read."""
+    asked = connections if len(connections) <= MAX_CONNECTIONS else ()
+    waiting = {peer.inode: peer.unread for peer in find(asked) if peer.unread}
+    if not waiting:  # which is usual, and spares a look at all descriptors
+        return {}
+    return {pid: sum(waiting.get(number, 0) for number in _sockets(pid)) for pid in pids}
+
+
+def _sockets(pid: int) -> Iterator[int]:
+    with contextlib.suppress(OSError):
+        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                kind, _, number = str(descriptor.readlink()).partition("socket:[")
+                if number and not kind:
+                    yield int(number.removesuffix("]"))

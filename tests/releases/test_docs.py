@@ -1,0 +1,58 @@
+"""The tables of docs/kubernetes-versions.md are those of the releases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from noxu import releases
+from noxu.releases import gates, kinds, libraries
+
+PAGE: Final = Path(__file__).parents[2] / "docs" / "kubernetes-versions.md"
+RELEASES: Final = range(releases.OLDEST, releases.NEWEST + 1)
+
+
+def gate_lines() -> Iterator[str]:
+    yield f"| | {' | '.join(map(releases.named, RELEASES))} |"
+    yield "|---|" + "---|" * len(RELEASES)
+    for name in gates.GATES:
+        found = [gates.gate(name, release) for release in RELEASES]
+        yield f"| `{name}` | {' | '.join('–' if gate is None else 'on' if gate.default else 'off' for gate in found)} |"
+
+
+def library_lines() -> Iterator[str]:
+    yield "| | new rules since | stored ones since | functions and macros |"
+    yield "|---|---|---|---|"
+    for library in libraries.LIBRARIES:
+        names = [name for name in library.functions if "@" not in name]
+        macros = [f"{name} of {' or '.join(map(str, numbers))} arguments" for name, numbers in library.macros]
+        listed = ", ".join(f"`{name}`" for name in names)
+        said = "; ".join(filter(None, [listed, ", ".join(macros)]))
+        new = releases.named(library.new) if library.new <= releases.NEWEST else "–"
+        yield f"| {library.name} | {new} | {releases.named(library.stored)} | {said} |"
+
+
+def estimate_lines() -> Iterator[str]:
+    yield "| | since |"
+    yield "|---|---|"
+    for since in sorted(set(libraries.ESTIMATED.values())):
+        names = ["==" if name == "_==_" else name for name, own in libraries.ESTIMATED.items() if own == since]
+        yield f"| {', '.join(f'`{name}`' for name in names)} | {releases.named(since)} |"
+
+
+def kind_lines() -> Iterator[str]:
+    yield "| since | resources |"
+    yield "|---|---|"
+    for since, versions in kinds.LATER.items():
+        listed = [
+            f"`{plural}` of `{group}/{version}`" for (group, version), names in versions.items() for plural in names
+        ]
+        yield f"| {releases.named(since)} | {', '.join(listed)} |"
+
+
+def test_the_page_has_the_tables_of_the_releases() -> None:
+    page = PAGE.read_text()
+    for lines in (gate_lines(), library_lines(), estimate_lines(), kind_lines()):
+        table = "\n".join(lines)
+        assert f"\n\n{table}\n\n" in page, table
