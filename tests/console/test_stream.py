@@ -21,7 +21,13 @@ async def test_a_viewer_is_sent_the_writes_after_the_first_line() -> None:
         assert live not in cache.watchers
         async with contextlib.aclosing(cast("AsyncGenerator[bytes, None]", live.lines())) as lines:
             first = json.loads(await anext(lines))
-            assert first == {"revision": server.plane.store.revision, "writes": [], "lost": 0}
+            assert first == {
+                "revision": server.plane.store.revision,
+                "writes": [],
+                "lost": 0,
+                "marks": [],
+                "received": [],
+            }
             assert live in cache.watchers
             await server.plane.store.put(Key("example.com/widgets", "default/", "a"), b"{}", expected=0)
             line = json.loads(await asyncio.wait_for(anext(lines), 30))

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from noxu.console import page_files, session, stored_kinds, stream
+from noxu.console import changes, page_files, session, stored_kinds, stream
 from noxu.control.calls import ControlRoute
 
 ROUTES: Final[Sequence[ControlRoute]] = (
     *page_files.ROUTES,
+    *changes.ROUTES,
     *session.ROUTES,
     *stored_kinds.ROUTES,
     *stream.ROUTES,

@@ -1,23 +1,33 @@
 """What happens on a server, as it happens: `GET /_noxu/console/stream`, a line of JSON for each BEAT in which something did.
 
-    {"revision": 812, "writes": [[812, "MODIFIED", "widgets.example.com", "default", "a"]], "lost": 0}
+    {"revision": 812, "writes": [[812, "MODIFIED", "widgets.example.com", "default", "a"]], "lost": 0,
+     "marks": [{"key": "812", …}], "received": [[811, "operator/v1", 1767225600.25]]}
 
 The first line comes at once, and has the revision from which on the stream tells everything. One `Live` of a server makes
 each line once, for all viewers: it follows the log while there is a viewer, and costs nothing while there is none. A viewer
-that reads too slowly misses lines and is told how many writes (`lost`); it then asks again for what it shows.
+that reads too slowly misses lines and is told so (`lost`); it then asks again for what it shows.
+
+`marks` are those of the timeline (`noxu.console.timeline`). A watch that shows an event later than in the beat of its write,
+because its client does not read or a fault holds it back, is in `received` when it has. What was before is `GET
+/_noxu/console/timeline`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 from noxu.api import codec
+from noxu.console.timeline import RecentEvents, Sight, lane, marks, receivers, write_mark
+from noxu.control.arguments import INTEGER, Argument
 from noxu.control.calls import ControlCall, ControlRoute, Lines
+from noxu.control.recorded_requests import RecordedRequest
+from noxu.control.recorded_writes import RecordedWrite
 from noxu.control.running import Control
-from noxu.control.write_log import described, kind_of
+from noxu.control.write_log import Selected, described, kind_of, newest, selects
 from noxu.registry.storage_form import is_temporary
 from noxu.values import Object
 from noxu_storage.types import Event, Revision
@@ -26,6 +36,10 @@ BEAT: Final = 0.1
 """Seconds between two lines: a reader sees no delay, and a thousand writes a second are ten lines."""
 MAX_EVENTS: Final = 10_000  # of one line; the oldest are lost
 MAX_LINES: Final = 50  # that a viewer has not read, before it loses some
+MAX_AWAITED: Final = 200  # events that a watch has not shown yet, and that are looked at again
+PORTION: Final = 100  # marks that are made before other tasks run: about 2 ms
+DEFAULT_LIMIT: Final = 1_000
+MAX_LIMIT: Final = 5_000
 
 
 class Viewer:
@@ -46,11 +60,15 @@ class Live:
     """Follows the log of a server for its viewers. A watcher of the log (`noxu.registry.cache.LogWatcher`)."""
 
     def __init__(self, control: Control) -> None:
+        self._server = control.server
         self._cache = control.server.plane.cache
         self._viewers: set[Viewer] = set()
-        self._events: deque[Event] = deque(maxlen=MAX_EVENTS)
+        self._events: deque[tuple[float, Event]] = deque(maxlen=MAX_EVENTS)
         self._lost = 0  # events of the current line that did not fit
         self._revision: Revision = 0
+        self._recent = RecentEvents()
+        self._awaited: deque[tuple[Event, set[str]]] = deque(maxlen=MAX_AWAITED)
+        self._answered = 0  # of the requests, those that lines have had
         self._beating: asyncio.Task[None] | None = None
         self.is_over = asyncio.Event()
         control.closing.callback(self._close)
@@ -58,13 +76,16 @@ class Live:
     async def lines(self) -> AsyncIterator[bytes]:
         """The lines for one viewer, until the server stops or the connection ends."""
         viewer = Viewer()
-        viewer.add(_line(self._cache.revision, (), 0))
+        viewer.add(_encoded(self._cache.revision, (), 0))
         self._viewers.add(viewer)
         self._follow()
         try:
             while not self.is_over.is_set():
                 await viewer.wakes.wait()
                 viewer.wakes.clear()
+                if viewer.lost:
+                    viewer.lost = False
+                    yield _encoded(self._revision, (), 1)
                 while viewer.lines:
                     yield viewer.lines.popleft()
         finally:
@@ -76,8 +97,9 @@ class Live:
 
     def deliver(self, events: Sequence[Event], revision: Revision) -> None:
         """Take events; the next line has them."""
+        now = time.time()
         self._lost += max(len(self._events) + len(events) - MAX_EVENTS, 0)
-        self._events.extend(events)
+        self._events.extend([(now, event) for event in events])
         self._revision = revision
 
     def end(self) -> None:
@@ -88,25 +110,17 @@ class Live:
     def _follow(self) -> None:
         self._cache.watchers[self] = None
         if self._beating is None:
+            self._answered = self._server.interventions.requests().answered
             self._beating = asyncio.get_running_loop().create_task(self._beat())
 
     def _rest(self) -> None:
         """The last viewer is gone."""
         self._cache.watchers.pop(self, None)
         self._events.clear()
+        self._awaited.clear()
         if self._beating is not None:
             self._beating.cancel()
             self._beating = None
-
-    async def _beat(self) -> None:
-        while True:
-            await asyncio.sleep(BEAT)
-            if self._events or self._lost:
-                line = _line(self._revision, self._events, self._lost)
-                self._events.clear()  # in the same turn of the loop as the line was made
-                self._lost = 0
-                for viewer in self._viewers:
-                    viewer.add(line)
 
     def _close(self) -> None:
         self.is_over.set()
@@ -114,12 +128,97 @@ class Live:
             viewer.wakes.set()
         self._rest()
 
+    # -- a line
 
-def _line(revision: Revision, events: Sequence[Event], lost: int) -> bytes:
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(BEAT)
+            record = self._server.interventions.requests()
+            if not (self._events or self._lost or self._awaited or record.answered > self._answered):
+                continue
+            events, self._events = self._events, deque(maxlen=MAX_EVENTS)
+            lost, self._lost = self._lost, 0
+            requests = record.newest(record.answered - self._answered)
+            self._answered = record.answered  # in the same turn of the loop
+            sights = self._sights()
+            received = self._received(sights)
+            made = await self._marks(events, requests, sights)
+            if not (made or events or lost or received):
+                continue
+            line = _encoded(self._revision, [event for _, event in events], lost, made, received)
+            for viewer in self._viewers:
+                viewer.add(line)
+
+    async def _marks(
+        self,
+        events: Sequence[tuple[float, Event]],
+        requests: Sequence[RecordedRequest],
+        sights: dict[str, list[Sight]],
+    ) -> list[Object]:
+        history = self._server.history
+        if history is not None and events:
+            await history.take()
+        known = {} if history is None else history.known
+        by_id = {request.id: request for request in requests}
+        writes: list[Object] = []
+        written: dict[str, object] = {}
+        for number, (at, event) in enumerate(events, 1):
+            if is_temporary(event.key):
+                continue
+            write = known.get(event.revision)
+            request, because = None, []
+            if write is not None:
+                written[write.author.request_id] = None
+                request = by_id.get(write.author.request_id)
+                because = self._recent.causes(write, known.get(write.previous))
+            self._recent.add(event)
+            watching = sights.get(event.key.collection, [])
+            to = receivers(event, watching, selects)
+            if any(sight.upto < event.revision and sight.lane not in to for sight in watching):
+                self._awaited.append((event, set(to)))
+            writes.append(write_mark(event, at, write, request, because, to))
+            if not number % PORTION:
+                await asyncio.sleep(0)
+        return marks(writes, requests, written)
+
+    def _sights(self) -> dict[str, list[Sight]]:
+        """The watches of all clients by collection, and how far each has come now."""
+        found: dict[str, list[Sight]] = {}
+        history = self._server.history
+        for client, watching in () if history is None else history.journal.watches.items():
+            name = lane(*client)
+            for stream, (scope, since) in zip(watching.streams, watching.scopes, strict=True):
+                found.setdefault(scope.collection, []).append(Sight(name, scope, since, stream.after))
+        return found
+
+    def _received(self, sights: dict[str, list[Sight]]) -> list[list[object]]:
+        """What watches have shown since the last beat that they had not shown in the beat of the write."""
+        now, found = time.time(), []
+        waiting, self._awaited = self._awaited, deque(maxlen=MAX_AWAITED)
+        for event, had in waiting:
+            watching = sights.get(event.key.collection, [])
+            for name in receivers(event, watching, selects):
+                if name not in had:
+                    had.add(name)
+                    found.append([event.revision, name, now])
+            if any(sight.upto < event.revision and sight.lane not in had for sight in watching):
+                self._awaited.append((event, had))
+        return found
+
+
+def _encoded(
+    revision: Revision,
+    events: Sequence[Event],
+    lost: int,
+    made: Sequence[Object] = (),
+    received: Sequence[list[object]] = (),
+) -> bytes:
     line: Object = {
         "revision": revision,
-        "writes": [_write(e) for e in events if not is_temporary(e.key)],
+        "writes": [_write(event) for event in events if not is_temporary(event.key)],
         "lost": lost,
+        "marks": [*made],
+        "received": [*received],
     }
     return codec.encode(line, sort_keys=False) + b"\n"
 
@@ -134,4 +233,57 @@ async def stream(call: ControlCall) -> Lines:
     return Lines(call.control.part(Live).lines())
 
 
-ROUTES: Final = (ControlRoute("GET", "/_noxu/console/stream", stream, "What happens, a line of JSON at a time."),)
+# -- what was before --------------------------------------------------------------------------------------------------
+
+
+async def timeline(call: ControlCall) -> Object:
+    """The marks until now, the newest writes and all requests that are recorded since the first of them. Raises StoreError."""
+    server, store = call.control.server, call.plane.store
+    limit = min(max(call.query["limit"], 1), MAX_LIMIT)
+    found = await newest(store, Selected(limit=limit))
+    by_revision: dict[Revision, RecordedWrite] = {}
+    if server.history is not None and found.events:
+        wanted = await server.history.between(found.events[0].revision - 1, found.events[-1].revision)
+        by_revision = {write.revision: write for write in wanted}
+    record = server.interventions.requests()
+    requests = record.since()
+    by_id = {request.id: request for request in requests}
+    sights, recent = call.control.part(Live)._sights(), RecentEvents()  # noqa: SLF001 - of this module
+    loop_began = time.time() - asyncio.get_running_loop().time()
+    writes: list[Object] = []
+    for number, event in enumerate(found.events, 1):
+        write = by_revision.get(event.revision)
+        at, because, request = 0.0, [], None
+        if write is not None:
+            author = write.author
+            # the clock of the server may be set: times of requests are those of the machine
+            at = loop_began + author.arrived if author.arrived else write.seconds
+            request = by_id.get(author.request_id)
+            because = recent.causes(write, by_revision.get(write.previous))
+        recent.add(event)
+        to = receivers(event, sights.get(event.key.collection, []), selects)
+        at = max(at, writes[-1]["at"] if writes else 0.0)  # revisions are in order, whatever the clock was
+        writes.append(write_mark(event, at, write, request, because, to))
+        if not number % PORTION:
+            await asyncio.sleep(0)
+    written = {write.author.request_id: None for write in by_revision.values()}
+    first = writes[0]["at"] if writes and len(writes) >= limit else 0.0
+    later = [request for request in requests if request.at >= first]
+    return {
+        "marks": marks(writes, later[-limit:], written),
+        "revision": store.revision,
+        "isComplete": found.is_complete,
+        "knowsClients": server.history is not None,
+    }
+
+
+ROUTES: Final = (
+    ControlRoute("GET", "/_noxu/console/stream", stream, "What happens, a line of JSON at a time."),
+    ControlRoute(
+        "GET",
+        "/_noxu/console/timeline",
+        timeline,
+        "What has happened: the newest writes and requests as marks.",
+        query={"limit": Argument(INTEGER, f"how many writes, at most {MAX_LIMIT}", DEFAULT_LIMIT)},
+    ),
+)

@@ -94,6 +94,14 @@ class RequestRecord(Protocol):
     def last(self) -> int:
         """The number of the newest request."""
 
+    @property
+    def answered(self) -> int:
+        """How many have been answered."""
+
+    def newest(self, count: int) -> Sequence[RecordedRequest]:
+        """The requests that were answered last, in the order of their answers."""
+        ...
+
     def since(self, number: int = 0) -> Sequence[RecordedRequest]:
         """The requests after the one with this number, in the order of their arrival, with the watches that are open."""
         ...

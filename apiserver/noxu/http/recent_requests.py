@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from noxu.control.recorded_requests import MAX_TARGET, RecordedRequest
@@ -58,6 +59,8 @@ class RecentRequests(RequestFilter):
         self._epoch = self.began - time.monotonic()  # of the event loop's time, so that differences stay what they were
         self.last = 0
         """The number of the newest request."""
+        self.answered = 0
+        """How many have been answered."""
         self._open: dict[Exchange, int] = {}
         self._answered: deque[RecordedRequest] = deque(maxlen=limit)
         self._refused: deque[Refusal] = deque(maxlen=MAX_EXPLAINED)
@@ -78,6 +81,7 @@ class RecentRequests(RequestFilter):
         number = self._open.pop(exchange)  # moves to the answered ones in the same turn of the loop
         recorded = self._record(exchange, number, exchange.handled - exchange.received)
         self._answered.append(recorded)
+        self.answered += 1
         if exchange.error is None:
             return
         if exchange.info.is_resource and exchange.info.verb not in ("get", "list", "watch"):
@@ -130,6 +134,10 @@ class RecentRequests(RequestFilter):
             *(self._record(exchange, n, 0.0) for n, exchange in watches),
         )
         return sorted((recorded for recorded in requests if recorded.number > number), key=lambda item: item.number)
+
+    def newest(self, count: int) -> list[RecordedRequest]:
+        """The requests that were answered last, in the order of their answers."""
+        return [*islice(reversed(self._answered), count)][::-1]
 
     def refused(self, number: int = 0) -> list[Refusal]:
         """The refused writes after the request with this number."""

@@ -16,7 +16,7 @@ Open = Callable[..., Any]
 
 
 def test_a_kind_is_chosen_and_its_objects_follow_what_happens(open_page: Open, api: ApiClient) -> None:
-    page = open_page()
+    page = open_page("#/kinds")
     page.get_by_role("link", name="Widget").click()
     page.get_by_text("No Widget exists").wait_for()
     api.send("POST", PATH, value=widget("first", size=3))
@@ -41,7 +41,7 @@ def test_what_a_stranger_has_written_is_text(open_page: Open, api: ApiClient) ->
 
 
 def test_a_phone_shows_the_kinds_first_and_then_one_of_them(open_page: Open) -> None:
-    page = open_page(viewport=PHONE, color_scheme="dark")
+    page = open_page("#/kinds", viewport=PHONE, color_scheme="dark")
     page.get_by_role("link", name="ConfigMap").click()
     page.get_by_role("heading", name="ConfigMap").wait_for()
     assert not page.get_by_placeholder("Search kinds").is_visible()
@@ -52,7 +52,7 @@ def test_a_phone_shows_the_kinds_first_and_then_one_of_them(open_page: Open) -> 
 
 @pytest.mark.parametrize("token", [False, True], ids=["without the token", "with the token"])
 def test_the_page_says_whether_it_may_change_something(open_page: Open, token: bool) -> None:
-    page = open_page(token=token)
+    page = open_page("#/kinds", token=token)
     page.get_by_text("Live").wait_for()
     page.get_by_role("link", name="Namespace").wait_for()
     assert page.get_by_role("button", name="Read only").count() == (0 if token else 1)
@@ -60,7 +60,7 @@ def test_the_page_says_whether_it_may_change_something(open_page: Open, token: b
 
 
 def test_a_wrong_token_is_refused_in_the_dialog(open_page: Open) -> None:
-    page = open_page()
+    page = open_page("#/kinds")
     page.get_by_role("button", name="Read only").click()
     page.get_by_label("Token").fill("wrong")
     page.get_by_role("button", name="Use this token").click()

@@ -1,0 +1,203 @@
+// Draws marks and arrows into a canvas: ten thousand of them within a frame. It knows nothing of the page.
+//
+//     x   of a mark: by its time, or one step further than the one before, so that a reconcile of milliseconds can be read
+//     y   of its lane
+//
+// Lines of one look are one path: a path costs, a segment hardly does.
+
+export const LANE_HEIGHT = 62;
+export const AXIS = 28; // pixels above the first lane
+const MARGIN = 40; // right of the newest mark, and left of the first
+const NEAR = 14; // pixels from a mark at which the pointer finds it
+
+// Where everything is: {marks, lanes, xs, width, step, isByTime}. `step`: pixels between two marks, or in a second.
+export function layoutOf(marks, step, isByTime) {
+  const lanes = new Map();
+  const first = marks.length ? marks[0].at : 0;
+  const xs = new Float64Array(marks.length);
+  const index = new Map();
+  for (let n = 0; n < marks.length; n++) {
+    const mark = marks[n];
+    if (!lanes.has(mark.lane)) lanes.set(mark.lane, lanes.size);
+    xs[n] = MARGIN + (isByTime ? (mark.at - first) * step : n * step);
+    index.set(mark.key, n);
+  }
+  for (const mark of marks) for (const lane of mark.to || []) if (!lanes.has(lane)) lanes.set(lane, lanes.size);
+  return { marks, lanes, xs, index, step, isByTime, width: (marks.length ? xs[marks.length - 1] : 0) + 2 * MARGIN };
+}
+
+// The first mark at or right of x.
+export function firstAt(xs, x) {
+  let [low, high] = [0, xs.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (xs[middle] < x) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+export const laneY = (layout, lane) => AXIS + layout.lanes.get(lane) * LANE_HEIGHT + LANE_HEIGHT / 2 + 6;
+
+export function markNear(layout, x, y) {
+  let [best, distance] = [null, NEAR];
+  for (let n = firstAt(layout.xs, x - NEAR); n < layout.xs.length && layout.xs[n] <= x + NEAR; n++) {
+    const away = Math.hypot(layout.xs[n] - x, laneY(layout, layout.marks[n].lane) - y);
+    if (away < distance) [best, distance] = [layout.marks[n], away];
+  }
+  return best;
+}
+
+// How far right of a write the arrow to a lane ends. By time, that is when the lane has got it, and at least visible.
+function shift(layout, mark, lane) {
+  if (!layout.isByTime) return Math.min(layout.step * 0.4, 26);
+  return Math.max(mark.late && mark.late[lane] ? (mark.late[lane] - mark.at) * layout.step : 0, 5);
+}
+
+export function draw(context, layout, view, colours, texts) {
+  const { width, height, left, chosen, chain } = view;
+  const { marks, xs, lanes, index } = layout;
+  context.clearRect(0, 0, width, height);
+  const [from, to] = [firstAt(xs, left - 300), firstAt(xs, left + width + 300)];
+  const isDense = !layout.isByTime ? layout.step < 9 : to - from > 400;
+  context.lineWidth = 1;
+  context.strokeStyle = colours.line;
+  context.beginPath();
+  for (const lane of lanes.keys()) {
+    const y = Math.round(laneY(layout, lane)) + 0.5;
+    context.moveTo(0, y);
+    context.lineTo(width, y);
+  }
+  context.stroke();
+  drawAxis(context, layout, view, colours, texts, from, to);
+
+  const [plain, strong, along, strongAlong, heads] = [new Path2D(), new Path2D(), new Path2D(), new Path2D(), []];
+  for (let n = from; n < to; n++) {
+    const mark = marks[n];
+    const x = xs[n] - left;
+    const y = laneY(layout, mark.lane);
+    const isStrong = chain && chain.has(mark.key);
+    for (const lane of mark.to || []) {
+      if (lane === mark.lane) continue;
+      arrow(isStrong ? strong : plain, x, y, x + shift(layout, mark, lane), laneY(layout, lane), isDense);
+      if (!isDense) heads.push([x + shift(layout, mark, lane), laneY(layout, lane), Math.sign(laneY(layout, lane) - y), isStrong]);
+    }
+    for (const revision of mark.because || []) {
+      const at = index.get(String(revision));
+      if (at === undefined) continue;
+      const cause = marks[at];
+      const isOfChain = isStrong && chain.has(cause.key);
+      if (cause.lane === mark.lane || cause.to.includes(mark.lane)) {
+        const begin = cause.lane === mark.lane ? 0 : shift(layout, cause, mark.lane);
+        const path = cause.lane === mark.lane ? plain : isOfChain ? strongAlong : along;
+        path.moveTo(Math.max(xs[at] - left + begin, -50), y);
+        path.lineTo(x, y);
+      } else {
+        arrow(isOfChain ? strong : plain, xs[at] - left, laneY(layout, cause.lane), x, y, isDense);
+      }
+    }
+  }
+  context.globalAlpha = chain ? 0.3 : 1;
+  context.lineWidth = isDense ? 0.75 : 1.25;
+  context.strokeStyle = colours.arrow;
+  context.stroke(plain);
+  context.lineWidth = isDense ? 1 : 2.5;
+  context.stroke(along);
+  context.globalAlpha = 1;
+  context.lineWidth = 2;
+  context.strokeStyle = colours.accent;
+  context.stroke(strong);
+  context.lineWidth = 3;
+  context.stroke(strongAlong);
+  for (const isStrong of [false, true]) {
+    context.globalAlpha = chain && !isStrong ? 0.3 : 1;
+    context.fillStyle = isStrong ? colours.accent : colours.arrow;
+    context.beginPath();
+    for (const [x, y, direction, ofChain] of heads) {
+      if (Boolean(ofChain) !== isStrong) continue;
+      context.moveTo(x, y);
+      context.lineTo(x - 4, y - direction * 7);
+      context.lineTo(x + 3, y - direction * 7);
+    }
+    context.fill();
+  }
+  drawMarks(context, layout, view, colours, texts, from, to, isDense);
+  if (chosen && index.has(chosen)) {
+    const n = index.get(chosen);
+    context.globalAlpha = 1;
+    context.strokeStyle = colours.text;
+    context.lineWidth = 2;
+    context.beginPath();
+    context.arc(xs[n] - left, laneY(layout, marks[n].lane), 10, 0, 7);
+    context.stroke();
+  }
+  context.globalAlpha = 1;
+}
+
+function arrow(path, x, y, toX, toY, isDense) {
+  path.moveTo(x, y);
+  if (isDense) path.lineTo(toX, toY);
+  else path.bezierCurveTo(x, y + (toY - y) * 0.4, toX, toY - (toY - y) * 0.4, toX, toY);
+}
+
+const SHAPES = {
+  write: (path, x, y, size) => {
+    path.moveTo(x + size, y);
+    path.arc(x, y, size, 0, 7);
+  },
+  refused: (path, x, y, size) => {
+    path.moveTo(x, y - size - 1.5);
+    path.lineTo(x + size + 1.5, y);
+    path.lineTo(x, y + size + 1.5);
+    path.lineTo(x - size - 1.5, y);
+    path.closePath();
+  },
+  unchanged: (path, x, y, size) => path.rect(x - size / 2, y - size / 2, size, size),
+  read: (path, x, y, size) => path.rect(x - 1, y - size, 2, 2 * size),
+  watch: (path, x, y, size) => {
+    path.moveTo(x - size, y - size);
+    path.lineTo(x + size, y);
+    path.lineTo(x - size, y + size);
+  },
+};
+
+function drawMarks(context, layout, view, colours, texts, from, to, isDense) {
+  const paths = {};
+  const size = isDense ? 2 : 5.5;
+  for (let n = from; n < to; n++) {
+    const mark = layout.marks[n];
+    const isFaint = view.chain && !view.chain.has(mark.key);
+    const path = (paths[`${mark.what} ${isFaint ? "faint" : ""}`] ||= new Path2D());
+    SHAPES[mark.what](path, layout.xs[n] - view.left, laneY(layout, mark.lane), size);
+  }
+  for (const [look, path] of Object.entries(paths)) {
+    const [what, isFaint] = look.split(" ");
+    context.globalAlpha = isFaint ? 0.3 : 1;
+    context.fillStyle = colours[what];
+    context.fill(path);
+  }
+  if (layout.isByTime || layout.step < 52) return;
+  context.font = texts.small;
+  context.textAlign = "center";
+  for (let n = from; n < to; n++) {
+    const mark = layout.marks[n];
+    context.globalAlpha = view.chain && !view.chain.has(mark.key) ? 0.4 : 1;
+    context.fillStyle = mark.what === "refused" ? colours.refused : colours.faint;
+    context.fillText(texts.of(mark, layout.step), layout.xs[n] - view.left, laneY(layout, mark.lane) + 22);
+  }
+  context.globalAlpha = 1;
+}
+
+function drawAxis(context, layout, view, colours, texts, from, to) {
+  context.font = texts.small;
+  context.fillStyle = colours.faint;
+  context.textAlign = "left";
+  let free = -Infinity; // where the next text fits
+  for (let n = from; n < to; n++) {
+    const x = layout.xs[n] - view.left;
+    if (x < free) continue;
+    context.fillText(texts.time(layout.marks[n].at), x, 14);
+    context.fillRect(x, 18, 1, 5);
+    free = x + 110;
+  }
+}

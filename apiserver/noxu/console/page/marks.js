@@ -1,0 +1,98 @@
+// The marks of the timeline: the newest of them, and what leads from one to another. Memory is bounded: the oldest are forgotten.
+
+const MOST_MARKS = 10000;
+const SLACK = 2000; // so that a thousand new ones are one removal
+const LONGEST_CHAIN = 500;
+
+// A collection of marks in the order of their times. `version` changes with each change.
+export function newMarks() {
+  return { list: [], byKey: new Map(), version: 0, passed: 0 };
+}
+
+export function addMarks(marks, added) {
+  const { list, byKey } = marks;
+  let isInOrder = true;
+  for (const mark of added) {
+    if (byKey.has(mark.key)) continue;
+    if (list.length && mark.at < list[list.length - 1].at) isInOrder = false;
+    list.push(mark);
+    byKey.set(mark.key, mark);
+    marks.passed++;
+  }
+  if (!isInOrder) list.sort((a, b) => a.at - b.at || (a.revision || 0) - (b.revision || 0));
+  if (list.length > MOST_MARKS + SLACK) for (const mark of list.splice(0, list.length - MOST_MARKS)) byKey.delete(mark.key);
+  marks.version++;
+}
+
+// A watch has shown an event later than others.
+export function receiveLate(marks, received) {
+  for (const [revision, lane, at] of received) {
+    const mark = marks.byKey.get(String(revision));
+    if (!mark || mark.to.includes(lane)) continue;
+    mark.to.push(lane);
+    (mark.late ||= {})[lane] = at;
+  }
+  if (received.length) marks.version++;
+}
+
+const OUTCOMES = { "": ["write", "refused", "unchanged"], writes: ["write"], refused: ["refused"], all: ["write", "refused", "unchanged", "read", "watch"] };
+const NOISE = new Set(["leases.coordination.k8s.io", "events", "events.events.k8s.io"]);
+const START = new Set(["noxu bootstrap", "noxu files", "noxu template"]); // what a server writes before its first request
+
+export function selectMarks(list, { kind, client, object, outcome, noise }) {
+  const whats = OUTCOMES[outcome || ""] || OUTCOMES[""];
+  const [namespace, name] = object && object.includes("/") ? object.split("/") : ["", object];
+  return list.filter(
+    (mark) =>
+      whats.includes(mark.what) &&
+      (kind ? mark.resource === kind : noise || !NOISE.has(mark.resource)) &&
+      (client ? mark.lane === client || (mark.to || []).includes(client) : noise || !START.has(mark.lane)) &&
+      (!name || mark.name.includes(name)) &&
+      (!namespace || mark.namespace === namespace),
+  );
+}
+
+// The keys of all marks that lead to one, and that follow from it. Events of its own writes tell a client nothing new: they
+// would tie everything that it ever did together.
+export function chainOf(marks, mark) {
+  const found = new Set([mark.key]);
+  const before = [mark];
+  while (before.length && found.size < LONGEST_CHAIN) {
+    const effect = before.pop();
+    for (const revision of effect.because || []) {
+      const cause = marks.byKey.get(String(revision));
+      if (cause && cause.lane !== effect.lane && !found.has(cause.key)) {
+        found.add(cause.key);
+        before.push(cause);
+      }
+    }
+  }
+  const following = new Map(mark.revision ? [[mark.revision, mark.lane]] : []);
+  for (const later of marks.list) {
+    if (found.size >= LONGEST_CHAIN) break;
+    if ((later.because || []).some((revision) => following.has(revision) && following.get(revision) !== later.lane)) {
+      found.add(later.key);
+      if (later.revision) following.set(later.revision, later.lane);
+    }
+  }
+  return found;
+}
+
+export const timeText = (at) => {
+  const time = new Date(at * 1000);
+  return `${time.toLocaleTimeString("en-GB")}.${String(time.getMilliseconds()).padStart(3, "0")}`;
+};
+
+const verbText = (mark) => (mark.subresource ? `${mark.verb} ${mark.subresource}` : mark.verb);
+export const objectText = (mark) => `${mark.resource} ${mark.namespace ? `${mark.namespace}/` : ""}${mark.name}`.trim();
+const ENDS = {
+  write: () => "",
+  refused: (mark) => `, refused: ${mark.code} ${mark.reason || ""}`,
+  unchanged: () => ", which changed nothing",
+  read: () => "",
+  watch: () => "",
+};
+
+// A mark in words: `kubectl/v1.37.0: update status of widgets.example.com default/a`.
+export const sentenceOf = (mark) => `${mark.lane}: ${verbText(mark)} ${objectText(mark)}${ENDS[mark.what](mark)}`;
+export const actionText = (mark) => `${verbText(mark)} ${mark.name || mark.resource}`;

@@ -1,0 +1,170 @@
+"""The timeline of a reconcile: what is drawn of writes and requests, as JSON.
+
+Each client has a *lane*, and what it did is a *mark* in it. Times are in seconds since 1970, of the machine:
+
+    {"key": "812", "at": 1767225600.25, "lane": "operator/v1", "what": "write", "verb": "update", "subresource": "status",
+     "resource": "widgets.example.com", "namespace": "default", "name": "a", "revision": 812, "event": "MODIFIED",
+     "because": [811], "to": ["kubectl/v1.37.0"], "code": 200, "request": 1234, "path": "/apis/…", "seconds": 0.002}
+    {"key": "r1235", "at": …, "lane": …, "what": "refused", "code": 409, "reason": "Conflict", "message": "…", …}
+
+`what` is "write", "refused", "unchanged" (a request that wrote nothing), "read" or "watch". `to` are the lanes whose watches
+have been sent the event of a write, `because` the revisions that the client had been shown since its previous write, the
+newest first (`noxu.control.causes`). The page draws an arrow for each of both.
+
+Everything here is pure: from what a server has recorded, or a recording has, to marks.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from noxu.control.causes import Happened, covers, spans
+from noxu.control.recorded_requests import RecordedRequest
+from noxu.control.recorded_writes import RecordedWrite
+from noxu.control.write_log import described, kind_of
+from noxu.registry.authors import UNKNOWN, Author, WatchScope
+from noxu.values import Object
+from noxu_storage.types import Event, Key, Revision
+
+MAX_CAUSES: Final = 8  # of a mark, the newest: more arrows to one point say nothing
+MAX_LOOKED_AT: Final = 500  # events in which the causes of one write are looked for, the newest
+MAX_RECENT: Final = 20_000
+ANONYMOUS: Final = "system:anonymous"
+READS: Final = ("get", "list")
+
+
+def lane(user: str, agent: str, controller: str = "") -> str:
+    """The name of a client: the first word of its user agent, and its user if it has one; of a controller its own."""
+    if controller:
+        return f"noxu {controller}"
+    name = agent.partition(" ")[0] or ("client" if user else "noxu")
+    return name if user in ("", ANONYMOUS) else f"{name} {user}"
+
+
+class Sight(NamedTuple):
+    """A watch of a client. `after`: what it began with; `upto`: what it has come to now."""
+
+    lane: str
+    scope: WatchScope
+    after: Revision
+    upto: Revision
+
+
+def receivers(event: Event, sights: Sequence[Sight], selects: Callable[[WatchScope, Event], bool]) -> list[str]:
+    """The lanes that have been sent an event. `sights` are those of its collection."""
+    happened = Happened(event.revision, event.key, kind_of(event))
+    found = {
+        sight.lane: None
+        for sight in sights
+        if sight.after < event.revision <= sight.upto
+        and covers(sight.scope, happened)
+        and (not (sight.scope.labels or sight.scope.fields) or selects(sight.scope, event))
+    }
+    return [*found]
+
+
+class RecentEvents:
+    """The newest events, in which causes are looked for."""
+
+    def __init__(self) -> None:
+        self._revisions: list[Revision] = []
+        self._keys: list[Key] = []
+
+    def add(self, event: Event) -> None:
+        self._revisions.append(event.revision)
+        self._keys.append(event.key)
+        if len(self._revisions) > 2 * MAX_RECENT:  # rarely: each time it moves half of them
+            del self._revisions[:MAX_RECENT], self._keys[:MAX_RECENT]
+
+    def causes(self, write: RecordedWrite, previous: RecordedWrite | None) -> list[Revision]:
+        """The revisions that the client of a write had been shown since its previous one, the newest first."""
+        found = {revision for what, revision in write.reads if isinstance(what, Key)}
+        for span in spans(write, previous):
+            last = bisect_right(self._revisions, min(span.upto, write.revision - 1))
+            first = max(bisect_right(self._revisions, span.after), last - MAX_LOOKED_AT)
+            for n in range(last - 1, first - 1, -1):
+                if covers(span.scope, Happened(self._revisions[n], self._keys[n], "MODIFIED")):
+                    found.add(self._revisions[n])
+                    if len(found) >= 2 * MAX_CAUSES:
+                        break
+        return sorted(found, reverse=True)[:MAX_CAUSES]
+
+
+def write_mark(
+    event: Event,
+    at: float,
+    write: RecordedWrite | None,
+    request: RecordedRequest | None,
+    because: Sequence[Revision],
+    to: Sequence[str],
+) -> Object:
+    """What is drawn of a write. `request` None: it is not known, or the server itself wrote."""
+    author: Author = UNKNOWN if write is None else write.author
+    kind = kind_of(event)
+    mark: Object = {
+        "key": str(event.revision),
+        "at": at,
+        "lane": lane(author.user, author.agent, author.controller),
+        "what": "write",
+        "verb": author.verb or {"ADDED": "create", "MODIFIED": "update", "DELETED": "delete"}[kind],
+        "subresource": author.subresource,
+        **described(event.key),
+        "revision": event.revision,
+        "event": kind,
+        "because": [*because],
+        "to": [*to],
+    }
+    if author.manager:
+        mark["manager"] = author.manager
+    if author.traceparent:
+        mark["traceparent"] = author.traceparent
+    if request is not None:
+        mark |= {
+            "code": request.code,
+            "request": request.number,
+            "method": request.method,
+            "path": request.path,
+            "seconds": request.seconds,
+        }
+    return mark
+
+
+def request_mark(request: RecordedRequest) -> Object | None:
+    """What is drawn of a request that wrote nothing; None: nothing, for it is about no object of the API."""
+    if not request.verb or (request.verb in (*READS, "watch") and request.user_agent.startswith("Mozilla/")):
+        return None  # the page itself reads, too
+    mark: Object = {
+        "key": f"r{request.number}",
+        "at": request.at,
+        "lane": lane(request.user, request.user_agent),
+        "what": _what(request),
+        "verb": request.verb,
+        "subresource": request.subresource,
+        "resource": request.resource,
+        "namespace": request.namespace,
+        "name": request.name,
+        "code": request.code,
+        "request": request.number,
+        "method": request.method,
+        "path": request.path,
+        "seconds": request.seconds,
+    }
+    if request.reason or request.message:
+        mark |= {"reason": request.reason, "message": request.message}
+    return mark
+
+
+def _what(request: RecordedRequest) -> str:
+    if request.code >= 400:
+        return "refused"
+    if request.verb in READS:
+        return "read"
+    return "watch" if request.verb == "watch" else "unchanged"
+
+
+def marks(writes: Sequence[Object], requests: Sequence[RecordedRequest], written: Mapping[str, object]) -> list[Object]:
+    """Marks in the order of their times: of writes, and of the requests that no write is known of. `written`: by Audit-Id."""
+    others = [mark for request in requests if request.id not in written and (mark := request_mark(request)) is not None]
+    return sorted([*writes, *others], key=lambda mark: mark["at"])

@@ -1,0 +1,100 @@
+"""The timeline in a real browser: what a client writes, what follows from it, and how it is found."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.client import HTTPConnection, HTTPResponse
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from noxu import Noxu
+from noxu.commands.api_client import ApiClient
+from tests.console.browser.conftest import PHONE
+from tests.console.definition import PATH, widget
+
+pytestmark = pytest.mark.slow
+Open = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def operator(server: Noxu) -> Iterator[None]:
+    """A controller that watches Widgets, and sets the status of each new one."""
+    asking, writing = (HTTPConnection(urlsplit(server.url).netloc) for _ in range(2))
+    agent = {"User-Agent": "operator/v1 (linux)", "Content-Type": "application/merge-patch+json"}
+    asking.request("GET", f"{PATH}?watch=1", headers=agent)
+    stream: HTTPResponse = asking.getresponse()
+
+    def reconcile() -> None:
+        for line in iter(stream.readline, b""):
+            event = json.loads(line)
+            if event["type"] == "ADDED":
+                path = f"{PATH}/{event['object']['metadata']['name']}/status"
+                writing.request("PATCH", path, json.dumps({"status": {"ready": "yes"}}), agent)
+                writing.getresponse().read()
+
+    thread = threading.Thread(target=reconcile, daemon=True)
+    thread.start()
+    yield
+    asking.sock.close()
+    writing.close()
+
+
+def test_a_write_and_what_follows_from_it(open_page: Open, api: ApiClient, operator: None) -> None:
+    page = open_page("#/timeline?kind=widgets.example.com&by=table")
+    page.get_by_text("Nothing matches").wait_for()
+    api.send("POST", PATH, value=widget("first", size=3))
+    page.get_by_role("row", name="operator/v1 patch status widgets.example.com default/first").wait_for()
+    page.get_by_role("row", name="noxu create widgets.example.com default/first").get_by_role("link").click()
+    detail = page.get_by_role("complementary", name="The chosen mark")
+    detail.get_by_role("heading", name="noxu: create widgets.example.com default/first").wait_for()
+    assert "operator/v1" in detail.inner_text()
+    detail.get_by_role("link", name="operator/v1: patch status widgets.example.com default/first").click()
+    detail.get_by_role("heading", name="operator/v1: patch status").wait_for()
+    detail.get_by_text("ready").wait_for()
+    assert "noxu: create widgets.example.com default/first" in detail.inner_text()
+
+
+def test_the_keyboard_moves_between_marks(open_page: Open, operator: None) -> None:
+    page = open_page("#/timeline?object=first")
+    picture = page.get_by_role("application")
+    picture.focus()
+    page.keyboard.press("Home")
+    page.get_by_role("heading", name="noxu: create").wait_for()
+    page.keyboard.press("ArrowDown")
+    page.get_by_role("heading", name="operator/v1: patch").wait_for()
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "detail"
+    page.get_by_role("button", name="Close").click()
+    page.get_by_role("complementary").wait_for(state="detached")
+
+
+def test_a_refusal_says_why(open_page: Open, api: ApiClient) -> None:
+    page = open_page("#/timeline?outcome=refused&by=table", viewport=PHONE, color_scheme="dark")
+    page.get_by_text("Live").wait_for()
+    api.send("POST", PATH, value=widget("large", size=9, limit=1))
+    page.get_by_role("row", name="422 Invalid").get_by_role("link").click()
+    page.get_by_text("size exceeds the limit").wait_for()
+
+
+def test_what_marks_lead_to_and_how_many_are_kept(open_page: Open) -> None:
+    """The pure part of the page, as the browser runs it."""
+    page = open_page("#/kinds")
+    result = page.evaluate(
+        """async () => {
+          const { addMarks, chainOf, newMarks, receiveLate, selectMarks } = await import("/_noxu/console/marks.js");
+          const marks = newMarks();
+          const mark = (n, lane, because = [], to = []) => ({ key: `${n}`, revision: n, at: n, lane, what: "write", resource: "x", name: "a", because, to });
+          addMarks(marks, [mark(1, "a", [], ["b"]), mark(2, "b", [1], ["c", "b"]), mark(3, "b", [2]), mark(4, "c", [2]), mark(2, "b")]);
+          const chain = [...chainOf(marks, marks.byKey.get("2"))].sort();
+          receiveLate(marks, [[1, "late", 9]]);
+          const late = marks.byKey.get("1").to;
+          const ofC = selectMarks(marks.list, { client: "c" }).map((each) => each.key);
+          for (let n = 0; n < 50; n++) addMarks(marks, Array.from({ length: 1000 }, (_, i) => mark(10 + n * 1000 + i, "a")));
+          return { chain, late, ofC, kept: marks.list.length <= 12000 && marks.byKey.size === marks.list.length, passed: marks.passed };
+        }"""
+    )
+    assert result == {"chain": ["1", "2", "4"], "late": ["b", "late"], "ofC": ["2", "4"], "kept": True, "passed": 50004}
