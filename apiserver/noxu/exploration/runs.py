@@ -18,6 +18,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -42,7 +43,7 @@ from noxu.exploration.recording import (
 from noxu.exploration.server import ExploredServer
 from noxu.exploration.settings import ControllerCommand, Exploration, SettingsError
 from noxu.process.supervision import check_command
-from noxu.testing.errors import WaitTimeout
+from noxu.testing.errors import Stopped, WaitTimeout
 from noxu.testing.programs import TestedProgram
 from noxu.testing.users import TestUser
 from noxu.values import Object
@@ -334,7 +335,8 @@ def _in_cluster(
 
 def _release_locks(server: ExploredServer, user: str) -> None:
     if not _interrupted.is_set():
-        server.release_locks(user)
+        with contextlib.suppress(Stopped, CancelledError):  # it is interrupted meanwhile
+            server.release_locks(user)
 
 
 def _environment(controller: ControllerCommand, kubeconfig: str, home: Path, url: str) -> dict[str, str]:

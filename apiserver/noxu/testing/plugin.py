@@ -153,6 +153,7 @@ OPTIONS: Final = (
         "files of cases, as for `noxu test`, and directories with files *_test.yaml: each case is a test",
     ),
     Option("record", "string", "a directory in which the recordings of failed tests stay, for noxu replay"),
+    Option("html", "string", "a directory in which a page stays for each failed test, with what was asked and written"),
     Option(
         "coverage",
         "bool",
@@ -340,8 +341,8 @@ def _arguments(config: pytest.Config) -> dict[str, Any]:
     if stages := _option(config, "stages"):
         arguments["stages"] = stages
     for name in ("faults", "tracing_config_file"):
-        if file := _option(config, name):
-            arguments[name] = _beginning(config, name) / file
+        if file := _place(config, name):
+            arguments[name] = file
     if gates := _option(config, "feature_gates"):
         pairs = (gate.partition("=") for gate in gates)
         arguments["gates"] = {gate: value.lower() == "true" for gate, _, value in pairs}
@@ -350,6 +351,12 @@ def _arguments(config: pytest.Config) -> dict[str, Any]:
     arguments["disable_admission_plugins"] = _option(config, "disable_admission_plugins") or []
     arguments["manifests"] = _option(config, "manifests") or []
     return arguments
+
+
+def _place(config: pytest.Config, name: str) -> Path | None:
+    """The path that an option has."""
+    named = _option(config, name)
+    return _beginning(config, name) / named if named else None
 
 
 def _beginning(config: pytest.Config, name: str) -> Path:
@@ -514,9 +521,10 @@ def _with_directory(request: pytest.FixtureRequest, arguments: Mapping[str, Any]
 
     Its recording is in a file of the node.
     """
-    if (records := _option(request.config, "record")) and "record" not in arguments:
+    places = {name: _place(request.config, name) for name in ("record", "html")}
+    if any(places.values()) and "record" not in arguments:
         with (
-            _late(RECORDINGS).recorded(request.node, _beginning(request.config, "record") / records) as file,
+            _late(RECORDINGS).recorded(request.node, places["record"], places["html"]) as file,
             _with_directory(request, {**arguments, "record": file}) as complete,
         ):
             yield complete
