@@ -3,10 +3,14 @@
     python -m conformance.taught                          # each once, in Python and (with a compiler) in Go
     python -m conformance.taught --repeat 100 stale drift # some of them, often
     python -m conformance.taught --bugs-only -v crash
+    python -m conformance.taught --replay 20              # the plans that are found, each again and again
 
 A bug is found if an exploration of its class reports a finding of the expected kind that shows again; a twin is accused if an
 exploration of it reports any that shows again. The table at the end has a line for each. The exit status is 0 if all bugs were
 found and no twin was accused.
+
+With `--replay` up to --plans plans of each bug, whose findings have shown again when they were confirmed, are run so often, two
+runs at a time; the exit status is 0 if 99 % of them show the same finding.
 """
 
 from __future__ import annotations
@@ -21,12 +25,15 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from noxu.exploration import exploring, runs, steps
-from noxu.exploration.exploring import Confirmed, UnusableController
+from noxu.exploration.exploring import Confirmed, Learnt, UnusableController
+from noxu.exploration.findings import RunFinding
+from noxu.exploration.plans import RunPlan
 from noxu.exploration.runs import RunFailed, RunInterrupted
 from noxu.exploration.settings import ControllerCommand, Exploration
 from noxu.values import Object
@@ -34,6 +41,8 @@ from noxu.values import Object
 ROOT: Final = Path(__file__).parents[1]
 TAUGHT: Final = ROOT / "tests" / "exploration" / "taught"
 BUDGET: Final = 300.0  # seconds for one exploration
+AT_ONCE: Final = 2  # runs, when plans are replayed
+REPRODUCED: Final = 0.99
 
 
 def _widget(size: int) -> Object:
@@ -190,6 +199,62 @@ class Line(NamedTuple):
         return f"{self.title.partition(' ')[0]}, the twin"
 
 
+class FoundPlan(NamedTuple):
+    """A plan that shows a bug. `shown`: for each time that it was run again, whether it has shown the same finding."""
+
+    line: Line
+    exploration: Exploration
+    learnt: Learnt
+    plan: RunPlan
+    finding: RunFinding
+    shown: list[bool]
+
+    def replay(self) -> None:
+        """Raises RunInterrupted."""
+        again = exploring.attempt(self.exploration, self.learnt, self.plan)
+        self.shown.append(any(each.signature == self.finding.signature for each in again.findings))
+
+    def __str__(self) -> str:
+        return f"{sum(self.shown):>3} of {len(self.shown):<3} {self.line.title:<22} {self.line.language:<7} {self.finding.kind}: {self.plan.title}"
+
+
+def found_plans(line: Line, exploration: Exploration, at_most: int) -> Iterator[FoundPlan]:
+    """Explore until so many plans have shown a finding that shows again. Raises RunInterrupted."""
+    try:
+        learnt = exploring.learn(exploration)
+    except (UnusableController, RunFailed) as error:
+        print(f"{line.title}: {error}", flush=True)
+        return
+    found: dict[str, FoundPlan] = {}
+    until = time.monotonic() + BUDGET
+
+    def are_enough() -> bool:
+        return len(found) >= at_most
+
+    for happening in exploring.explore(exploration, learnt, learnt.plans, until=until, stop=are_enough):
+        if isinstance(happening, Confirmed) and happening.is_stable:
+            plan = FoundPlan(line, exploration, learnt, happening.plan, happening.finding, [])
+            found.setdefault(happening.plan.title, plan)
+    if _ended.is_set():
+        raise RunInterrupted
+    print(f"{line.title} in {line.language}: {len(found)} plans", flush=True)
+    yield from found.values()
+
+
+def replayed(table: Sequence[tuple[Line, Exploration]], times: int, at_most: int) -> list[FoundPlan]:
+    """Find plans, and run each again, all of them in turn: what there is when the command is ended is a result, too."""
+    found: list[FoundPlan] = []
+    with contextlib.suppress(RunInterrupted), ThreadPoolExecutor(AT_ONCE) as pool:
+        for some in pool.map(lambda each: [*found_plans(each[0], each[1], at_most)], table):
+            found += some
+        for number in range(times):
+            began = time.monotonic()
+            list(pool.map(FoundPlan.replay, found))
+            rate = sum(map(sum, (each.shown for each in found)))
+            print(f"round {number + 1}: {rate} in all, {time.monotonic() - began:.0f} s", flush=True)
+    return found
+
+
 def lines(options: argparse.Namespace, binary: Path | None) -> Iterator[tuple[Line, Exploration]]:
     """What is explored. A twin is one for all bugs of its controller with the same workload."""
     twins: set[tuple[str, str, str]] = set()
@@ -216,6 +281,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--language", choices=_BOTH)
     parser.add_argument("--bugs-only", action="store_true")
     parser.add_argument("--twins-only", action="store_true")
+    parser.add_argument("--replay", type=int, default=0, metavar="NUMBER", help="run found plans again so often")
+    parser.add_argument("--plans", type=int, default=4, metavar="NUMBER", help="of each bug to replay (default: 4)")
     parser.add_argument("-v", "--verbose", action="store_true", help="print what is found")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="noxu-taught-") as directory:
@@ -223,6 +290,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         table = list(lines(options, binary))
         for ending in (signal.SIGTERM, signal.SIGINT):
             signal.signal(ending, _end)
+        if options.replay:
+            bugs = [each for each in table if not each[0].is_twin]
+            return _report_replayed(replayed(bugs, options.replay, options.plans))
         with contextlib.suppress(RunInterrupted):  # what there is of the table is printed
             for number in range(options.repeat):
                 for line, each in table:
@@ -233,6 +303,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if line.outcomes:
             print(line)
     return 0 if all(line.is_right for line, _ in table) else 1
+
+
+def _report_replayed(found: Sequence[FoundPlan]) -> int:
+    print("", *found, sep="\n")
+    shown = [each for plan in found for each in plan.shown]
+    share = sum(shown) / max(len(shown), 1)
+    print(f"{sum(shown)} of {len(shown)} replays of {len(found)} plans show the same finding: {share:.1%}")
+    return 0 if share >= REPRODUCED else 1
 
 
 def _say(line: Line, number: int, verbose: bool) -> None:

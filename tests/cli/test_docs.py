@@ -20,9 +20,10 @@ TEXT: Final = (ROOT / "docs" / "cli.md").read_text()
 PAGES: Final = (
     "docs/cli.md",
     "docs/crd-upgrades.md",
-    "docs/tests-of-crds.md",
+    "docs/from-other-validators.md",
     "docs/from-schemas.md",
     "docs/kubernetes-versions.md",
+    "docs/tests-of-crds.md",
 )
 BLOCKS: Final = [block for block in blocks() if block.page in PAGES]
 _PIPED: Final = re.compile(r"echo '(.*)' \| (.*)")

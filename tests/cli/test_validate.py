@@ -643,3 +643,21 @@ def test_conversion_webhooks_are_not_called(run: Make, write: Make, crd: Make, w
     ran = run("validate -f crd.json -f good.json -f bad.json")
     assert unplaced(ran.out).splitlines()[-1] == "3 objects: 2 valid, 1 refused, 0 skipped"
     assert "conversion webhook" not in unplaced(ran.out)
+
+
+def test_schemas_by_name_stand_for_crds(run: Make, write: Make, widget: Make) -> None:
+    spec = {"type": "object", "properties": {"size": SIZE}, "additionalProperties": False}
+    write("objects.json", {"kind": "List", "items": [widget("a", size=1), widget("b", size=0)]})
+    write("bundle/example.com/widget_v1.json", {"type": "object", "properties": {"spec": spec}})
+    for _ in range(2):  # then from the kept results
+        ran = run("validate --schemas bundle objects.json")
+        assert (ran.status, unplaced(ran.out).splitlines()[2]) == (1, f"  {TOO_SMALL}")
+        assert "2 objects: 1 valid, 1 refused" in ran.out
+        assert results(run("validate --output json --schemas bundle objects.json")) == ["valid", "refused"]
+    write(
+        "bundle/example.com/widget_v1.json",
+        {"type": "object", "properties": {"spec": {"type": "object", "default": 1}}},
+    )
+    refused = run("validate --schemas bundle objects.json")
+    assert "bundle/example.com/widget_v1.json: CustomResourceDefinition widgets.example.com: refused" in refused.out
+    assert run("validate --schemas absent objects.json").status == 2

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from conformance.explored import KnownBug, read
 from noxu.exploration.exploring import Confirmed
-from noxu.exploration.judging import RunFinding
+from noxu.exploration.findings import RunFinding
 from noxu.exploration.plans import RunPlan
 from tests.exploration.recordings import clean
 

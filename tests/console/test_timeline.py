@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from noxu.console.changes import NOTE, masked
 from noxu.console.timeline import MAX_CAUSES, RecentEvents, Sight, lane, marks, receivers, request_mark, write_mark
 from noxu.control.recorded_requests import RecordedRequest
 from noxu.control.recorded_writes import RecordedWrite
 from noxu.registry.authors import Author, WatchScope
-from noxu.values import Object
 from noxu_storage.types import Event, Key, KeyValue
 from tests.rows import rows
 
@@ -118,30 +116,3 @@ def test_a_write_has_one_mark_with_its_request() -> None:
 )
 def test_a_write_of_unknown_authors_has_a_verb(revision: int, previous: Any, value: Any, verb: str) -> None:
     assert write_mark(event(revision, "a", previous, value), 0.0, None, None, [], [])["verb"] == verb
-
-
-def secret(**fields: Any) -> Object:
-    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, **fields}
-
-
-@rows(
-    "value, shown",
-    [
-        (secret(data={"k": "c2VjcmV0"}), secret(data={"k": "(8 characters, masked)"})),
-        (secret(stringData={"k": "secret"}), secret(stringData={"k": "(6 characters, masked)"})),
-        (
-            secret(metadata={"annotations": {NOTE: "{}", "a": "b"}}),
-            secret(metadata={"annotations": {NOTE: "(2 characters, masked)", "a": "b"}}),
-        ),
-        (
-            {"apiVersion": "v1", "kind": "ConfigMap", "data": {"k": "v"}},
-            {"apiVersion": "v1", "kind": "ConfigMap", "data": {"k": "v"}},
-        ),
-        (
-            {"apiVersion": "example.com/v1", "kind": "Secret", "data": {"k": "v"}},
-            {"apiVersion": "example.com/v1", "kind": "Secret", "data": {"k": "v"}},
-        ),
-    ],
-)
-def test_what_is_secret_is_masked(value: Object, shown: Object) -> None:
-    assert masked(value) == shown

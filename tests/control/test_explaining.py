@@ -10,8 +10,9 @@ import pytest
 
 from noxu.api import codec
 from noxu.api.errors import ApiError
-from noxu.control import arguments, explaining, schema_calls
+from noxu.control import arguments, coverage_calls, explaining, schema_calls
 from noxu.control.calls import ControlCall, ControlRoute
+from noxu.control.running import Control
 from noxu.control_plane import ControlPlane, running
 from noxu.manifests import loading
 from noxu.registry.access import ANONYMOUS
@@ -55,9 +56,11 @@ async def plane() -> AsyncIterator[ControlPlane]:
         yield plane
 
 
-async def called(plane: ControlPlane, route: ControlRoute, query: dict[str, list[str]], **body: Any) -> Object:
+async def called(
+    plane: ControlPlane, route: ControlRoute, query: dict[str, list[str]], control: Control | None = None, **body: Any
+) -> Object:
     """What a route answers; nothing is written meanwhile."""
-    control: Any = SimpleNamespace(server=SimpleNamespace(plane=plane))
+    control = Control(SimpleNamespace(plane=plane)) if control is None else control
     before = plane.store.revision
     sent = arguments.from_body(codec.encode(body, sort_keys=False) if body else b"", route.body, route.path)
     asked = arguments.from_query(query, route.query, route.path)
@@ -102,6 +105,22 @@ async def test_a_rule_is_shown_with_its_values(plane: ControlPlane) -> None:
     assert (reason["rule"], reason["values"]) == ("self.low <= self.high", {"self.low": "4", "self.high": "3"})
 
 
+async def test_a_policy_that_changes_an_object_is_named(plane: ControlPlane) -> None:
+    rules = [{"apiGroups": ["example.com"], "apiVersions": ["*"], "operations": ["*"], "resources": ["widgets"]}]
+    expression = 'Object{spec: Object.spec{colour: "blue"}}'
+    mutation = {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}
+    constraints = {"matchConstraints": {"resourceRules": rules}, "reinvocationPolicy": "Never"}
+    for kind, spec in (
+        ("MutatingAdmissionPolicy", {**constraints, "mutations": [mutation]}),
+        ("MutatingAdmissionPolicyBinding", {"policyName": "paint"}),
+    ):
+        policy = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": "paint"}}
+        await loading.apply(plane, {**policy, "spec": spec})
+    answer = await explained(plane, object=widget("new", high=3, colour="red"))
+    [changed] = [reason for reason in answer["object"]["reasons"] if reason["what"] == "changed"]
+    assert (changed["by"], changed["path"], changed["value"]) == ("paint", "spec.colour", "blue")
+
+
 async def test_strict(plane: ControlPlane) -> None:
     answer = await explained(plane, object=widget("new", hihg=3, high=3), strict=True)
     assert answer["object"]["accepted"] is False
@@ -139,8 +158,10 @@ async def test_an_edited_object_against_a_changed_definition(plane: ControlPlane
 
 
 async def test_a_definition_that_is_refused(plane: ControlPlane) -> None:
-    answer = await explained(plane, object=widget("a"), definition=defined(high={"type": "number", "maximum": "x"}))
+    answer = await explained(plane, object=widget("a"), definition=defined(high={"type": "integer", "default": "x"}))
     assert answer["definition"]["accepted"] is False
+    path = "spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[high].default"
+    assert said(answer["definition"]) == [("refused", path)]
     assert "object" not in answer
 
 
@@ -154,10 +175,7 @@ async def test_what_is_looked_at_is_limited(plane: ControlPlane, monkeypatch: py
 
 WRONG: Final[list[tuple[str, dict[str, Any], str]]] = [
     ("nothing", {}, "object or definition: one of them is required"),
-    ("a text that is no YAML", {"object": "a: ["}, "object: yaml: line 1"),
-    ("a text that is no object", {"object": "3"}, "object: it is no object"),
     ("another type", {"object": 3}, "object: expected an object, or its YAML as a text"),
-    ("a definition that is none", {"definition": widget("a")}, "definition: it is no CustomResourceDefinition"),
     ("too many", {"object": widget("a"), "stored": 10_000}, "stored: it is between 0 and 1000"),
 ]
 
@@ -168,6 +186,27 @@ async def test_what_is_refused(plane: ControlPlane, body: dict[str, Any], messag
         await explained(plane, **body)
     assert refusal.value.code == 422
     assert message in refusal.value.message
+
+
+TEXTS: Final = [
+    ("object", "a: [", "yaml: line 1"),
+    ("object", "3", "it is no object"),
+    ("definition", "a: [", "yaml: line 1"),
+    ("definition", "kind: Widget", "it is no CustomResourceDefinition"),
+]
+
+
+@pytest.mark.parametrize(("field", "text", "why"), TEXTS)
+async def test_a_text_that_is_being_written_is_refused_like_an_object(
+    plane: ControlPlane, field: str, text: str, why: str
+) -> None:
+    answer = await explained(plane, **{field: text})
+    assert answer[field]["accepted"] is False
+    assert why in answer[field]["reasons"][0]["message"]
+    if field == "definition":
+        schema = await called(plane, schema_calls.ROUTES[1], {}, definition=text)
+        assert why in schema["findings"][0]["message"]
+        assert schema["tree"] is None
 
 
 # -- schemas -----------------------------------------------------------------------------------------------------------
@@ -181,6 +220,7 @@ async def test_the_schema_of_a_kind(plane: ControlPlane) -> None:
     [rule] = spec["rules"]
     assert rule["cost"] > 0
     assert rule["expensive"] is False
+    assert rule["stored"] == {"true": 3, "false": 0}
     used = {field["name"]: field.get("used") for field in spec["fields"]}
     assert used["low"] == {"set": 3, "default": 3}
     assert used["colour"] == {"set": 3, "values": {'"red"': 3}}
@@ -207,3 +247,20 @@ async def test_kinds_without_a_tree(plane: ControlPlane, kind: str, code: int) -
     with pytest.raises(ApiError) as refusal:
         await called(plane, schema_calls.ROUTES[0], {"type": [kind]})
     assert refusal.value.code == code
+
+
+async def test_what_writes_show_is_counted_once_it_was_asked_for(plane: ControlPlane) -> None:
+    control = Control(SimpleNamespace(plane=plane))
+    schema, *_ = schema_calls.ROUTES
+
+    async def rule() -> tuple[Any, Any]:
+        answer = await called(plane, schema, {"type": ["widgets"]}, control)
+        [spec] = [field for field in answer["tree"]["fields"] if field["name"] == "spec"]
+        return answer.get("writes"), spec["rules"][0].get("written")
+
+    assert await rule() == (None, None)
+    await called(plane, coverage_calls.ROUTES[0], {}, control)
+    await loading.apply(plane, widget("w4", high=9))
+    with pytest.raises(ApiError):
+        await loading.apply(plane, widget("w5", high=3, low=9))
+    assert await rule() == (2, {"true": 1, "false": 1})

@@ -7,7 +7,8 @@ from typing import Any, Final
 import pytest
 
 from noxu.control import schema_tree
-from noxu.control.schema_tree import count, tree
+from noxu.control.schema_tree import add_coverage, add_outcomes, count, tree
+from noxu.coverage.trees import version_trees
 from noxu.values import Object
 from tests.rows import rows
 
@@ -34,12 +35,12 @@ NODES: Final[list[tuple[str, Object, Object]]] = [
         "a list with keys",
         {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["port"], "items": {"type": "object"}},
         {"type": "list of object", "limits": ["list type map by port"],
-         "fields": [{"name": "[]", "path": "[]", "type": "object"}]},
+         "fields": [{"name": "[*]", "path": "[*]", "type": "object"}]},
     ),
     (
         "a map",
         {"type": "object", "additionalProperties": {"type": "string"}},
-        {"type": "map of string", "fields": [{"name": "{}", "path": "{}", "type": "string"}]},
+        {"type": "map of string", "fields": [{"name": "[*]", "path": "[*]", "type": "string"}]},
     ),
     (
         "fields in the order of their names",
@@ -97,8 +98,44 @@ def test_how_objects_use_it() -> None:
         "size": {"set": 2, "default": 1},
         "colour": {"set": 1, "values": {'"red"': 1}},
         "parts": {"set": 2},
-        "parts[]": {"set": 2},
+        "parts[*]": {"set": 2},
         "labels": {"set": 1},
-        "labels{}": {"set": 1},
+        "labels[*]": {"set": 1},
         "never": None,
     }
+
+
+RULED = {
+    "type": "object",
+    "properties": {
+        "spec": {
+            "type": "object",
+            "x-kubernetes-validations": [{"rule": "r"}, {"rule": "s"}],
+            "properties": {"size": {"type": "integer", "default": 1}, "mode": {"type": "string", "enum": ["fast"]}},
+        }
+    },
+}
+
+
+def test_for_how_many_objects_a_rule_is_true() -> None:
+    shown = tree(RULED, WHERE, {})
+    add_outcomes(shown, {"spec": {"r": {"true": 2, "false": 1}}})
+    assert [rule.get("stored") for rule in shown["fields"][0]["rules"]] == [{"true": 2, "false": 1}, None]
+
+
+def test_what_writes_have_shown() -> None:
+    counts = {
+        "v1": {
+            "writes": 4,
+            "fields": {"spec": {"set": 3}, "spec.size": {"defaulted": 2}, "spec.mode": {"values": {'"fast"': 1}}},
+            "rules": {"spec": {"r": {"true": 2, "false": 1}}},
+        }
+    }
+    shown = tree(RULED, WHERE, {})
+    add_coverage(shown, version_trees("widgets", {"v1": RULED}, counts)[0])
+    [spec] = shown["fields"]
+    mode, size = spec["fields"]
+    assert spec["written"] == {"set": 3}
+    assert [rule["written"] for rule in spec["rules"]] == [{"true": 2, "false": 1}, {"true": 0, "false": 0}]
+    assert size["written"] == {"set": 0, "defaulted": 2}
+    assert mode["written"] == {"set": 0, "values": {'"fast"': 1}}

@@ -64,6 +64,8 @@ RUN_BY: Final = {
     "docs/conversion.md": "tests/registry/conversion/test_docs.py",
     "docs/crd-upgrades.md console": "tests/cli/test_docs.py",
     "docs/crd-upgrades.md yaml": "tests/cli/test_docs.py",
+    "docs/from-other-validators.md console": "tests/cli/test_docs.py",
+    "docs/from-other-validators.md yaml widget.yaml": "tests/cli/test_docs.py",
     "docs/from-schemas.md console": "tests/cli/test_docs.py",
     "docs/from-schemas.md yaml": "tests/cli/test_docs.py",
     "docs/policies.md yaml": "tests/admission/test_policies_docs.py",

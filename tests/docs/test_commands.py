@@ -31,6 +31,7 @@ RUN: Final = (
     "docs/ci.md sh",
     "docs/cli.md console",
     "docs/crd-upgrades.md console",
+    "docs/from-other-validators.md console",
     "docs/from-schemas.md console",
     "docs/control.md console $ noxu blame",
     "docs/control.md sh kubectl",

@@ -7,7 +7,8 @@ from xml.etree import ElementTree as ET
 
 from noxu.exploration import coverage, masks, report
 from noxu.exploration.exploring import Confirmed, Explored, Judged, Learnt
-from noxu.exploration.judging import RunFinding, clean_runs
+from noxu.exploration.findings import RunFinding
+from noxu.exploration.judging import clean_runs
 from noxu.exploration.plans import RunPlan
 from noxu.exploration.runs import KnownTimes
 from tests.exploration import recordings

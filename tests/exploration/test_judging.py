@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from noxu.exploration.judging import CleanRuns, clean_runs, is_done, judge, judge_clean
+from noxu.exploration.findings import CleanRuns, is_done
+from noxu.exploration.judging import clean_runs, judge, judge_clean
 from noxu.exploration.masks import learn
 from noxu.exploration.plans import RunPlan
 from noxu.exploration.recording import Life, StepResult
@@ -159,6 +160,46 @@ def collected() -> Script:
 )
 def test_writes_and_ends_are_compared(run: Callable[[], Script], sentences: list[str]) -> None:
     assert [finding.sentence for finding in judge(two_clean_runs(), PLAN, run().recording())] == sentences
+
+
+OF_WIDGETS = ({"when": {"step": 1}, "view": {"resource": WIDGETS, "from": "old"}, "restart": True},)
+OF_CONFIGS = ({"when": {"step": 1}, "view": {"resource": SECRETS}, "views": [{"resource": CONFIGS, "from": "old"}]},)
+OF_POD = ("watch", 17, "MODIFIED", "pods", "a-0")
+OF_WIDGET = ("watch", 14, "MODIFIED", WIDGETS, "a")
+OF_CONFIG = ("watch", 11, "ADDED", CONFIGS, "a")
+
+
+@rows(
+    "moves, why, cause",
+    [
+        ((), [OF_POD, OF_WIDGET], "a watch had delivered widgets.example.com default/a (MODIFIED) at revision 14; at 15 the object"),
+        ((), [OF_POD], "a watch had delivered pods default/a-0 (MODIFIED) at revision 17; at 18 the object"),
+        (OF_WIDGETS, [OF_CONFIG, OF_WIDGET], "a watch had delivered widgets.example.com default/a (MODIFIED) at revision 14; at 15 the object"),
+        (OF_CONFIGS, [OF_WIDGET, OF_CONFIG], "a watch had delivered configmaps default/a (ADDED) at revision 11; at 16 the object"),
+        (OF_WIDGETS, [OF_POD, ("list", 10, "", WIDGETS, "")], "it had listed widgets.example.com at revision 10; at 13 widgets.example.com default/a"),
+        ((), [OF_POD, ("list", 10, "", WIDGETS, "")], "a watch had delivered pods default/a-0 (MODIFIED) at revision 17; at 18 the object"),
+    ],
+    ids=[
+        "not a pod that has changed since, too",
+        "a pod, if nothing else was old",
+        "what the plan has made old, and not what came later",
+        "each of its views",
+        "a list, if the plan has made it old",
+        "another list has not",
+    ],
+)  # fmt: skip
+def test_the_cause_is_the_old_state_that_matters(
+    moves: tuple[Any, ...], why: list[tuple[str, int, str, str, str]], cause: str
+) -> None:
+    script = clean()
+    script.write("controller", "patch", CONFIGS, "a", data={"size": "2", "more": "3"})
+    script.write("kubelet", "create", "pods", "a-0")
+    script.write("kubelet", "patch", "pods", "a-0", subresource="status", status={"phase": "Running"})
+    script.write("controller", "delete", SECRETS, "a", why=why)
+    [deleted, *_] = judge(two_clean_runs(), RunPlan("stale", "", moves=moves), script.recording())
+    assert (
+        deleted.sentence == f"the controller deleted secrets default/a at revision 19, after {cause} had been changed"
+    )
 
 
 @rows(

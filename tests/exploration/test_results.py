@@ -14,7 +14,7 @@ import pytest
 import noxu
 from noxu.exploration import processes, results
 from noxu.exploration.exploring import Confirmed
-from noxu.exploration.judging import RunFinding
+from noxu.exploration.findings import RunFinding
 from noxu.exploration.plans import CLEAN
 from tests.exploration import recordings
 from tests.timing import HANGS_AFTER

@@ -8,6 +8,8 @@ from noxu.generation.texts import OF_FORMAT, sample, text
 from noxu.schema import formats, patterns
 from tests.rows import rows
 
+NESTED = f"{'(' * 16}a{'+)' * 16}"  # up to three times in each group: 3^16 steps
+TOO_LONG = f"^{'a{1000}' * 60}$"
 LABEL = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 
 
@@ -27,6 +29,8 @@ LABEL = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
         ("^[^/]+/[^/]+$", 0, None),
         (r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+)|(\.[0-9]+))))?$", 0, None),
         ("^[é-ü]$", 0, None),
+        (f"^{NESTED}$", 0, None),
+        (f"^{NESTED}$", 100, 200),
     ],
 )  # fmt: skip
 def test_a_text_matches_its_pattern_and_lengths(pattern: str, least: int, most: int | None) -> None:
@@ -52,10 +56,21 @@ def test_the_texts_of_formats_are_in_the_table_for_a_known_format() -> None:
 
 @rows(
     "pattern, least, most",
-    [("^a$", 2, None), ("^[a-z]{5}$", 0, 3), ("", 3, 2)],
+    [("^a$", 2, None), ("^[a-z]{5}$", 0, 3), ("", 3, 2), (TOO_LONG, 0, None)],
 )
 def test_contradictions_have_no_text(pattern: str, least: int, most: int | None) -> None:
     assert text(Random(0).randrange, pattern, "", least, most) is None
+
+
+def test_choices_are_limited_whatever_the_pattern() -> None:
+    asked: list[int] = []
+
+    def most(number: int) -> int:
+        asked.append(number)
+        return number - 1
+
+    assert text(most, f"^{NESTED}$", "", 0, None) is not None
+    assert len(asked) < 2000
 
 
 def test_the_first_choices_make_the_simplest_text() -> None:

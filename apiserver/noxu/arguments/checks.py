@@ -99,6 +99,7 @@ _OF_FILES: Final = {
     "--reject": "reject",
     "--allow-empty": "allow_empty",
     "--strict": "strict",
+    "--schemas": "schemas",
     "--ignore-unknown-kinds": "ignore_unknown_kinds",
     "--create-namespace": "create_namespace",
     "--errors-only": "errors_only",
@@ -117,6 +118,13 @@ def add_validate(command: argparse.ArgumentParser) -> None:
     )
     _add(command, "CRDs and objects")
     _add_detail(command)
+    values.repeated(
+        command,
+        "--schemas",
+        "PATH",
+        "JSON schemas of kinds without a CRD in the files: a directory, an archive or a file, as kubeconform and flux-schema name them",
+        parse=Path,
+    )
     command.add_argument(
         "--ignore-unknown-kinds", action="store_true", help="skip objects of kinds that no CRD in the files defines"
     )
@@ -289,6 +297,7 @@ def add_test(command: argparse.ArgumentParser) -> None:
         "paths", nargs="*", type=Path, metavar="PATH", help="files of cases, or directories with files *_test.yaml"
     )
     values.repeated(command, "--run", "TEXT", "run only cases whose names contain this", parse=str, dest="names")
+    values.kubernetes(command, several=True, default="those that files give, or 1.37")
     command.add_argument(
         "--update", action="store_true", help="write what came into stored and converted of the cases where it differs"
     )

@@ -10,21 +10,23 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from typing import Final
 
 from noxu import garbage
 from noxu.api import codec
-from noxu.commands import findings, progress, reports, results
+from noxu.commands import calls, findings, progress, reports, results
 from noxu.commands.by_release import merged_documents
 from noxu.commands.findings import Checked, DocumentOutcome, WriteRules
 from noxu.commands.reports import Style
 from noxu.commands.results import Check, Results, Shard
 from noxu.features import Features
-from noxu.manifests.documents import Document
+from noxu.manifests.documents import Document, LoadError
 from noxu.manifests.manifest_cache import Cache, user_directory
 from noxu.values import Json, Object
 from noxu_storage.types import Progress
 
+SCHEMA_BUNDLES: Final = "noxu.manifests.schema_bundles"
 _KEPT: Final = range(400, 500)
 """The codes of errors that are kept: others, such as that of a timeout, may not occur again."""
 
@@ -44,18 +46,27 @@ def _run(options: argparse.Namespace) -> int:
     with progress.shown("validate", quiet=options.quiet) as report:
         with garbage.uncollected():
             documents, old = findings.read(options, cache.split), findings.former(options.old, cache.split)
+        try:
+            known = import_module(SCHEMA_BUNDLES).definitions(options.schemas, documents) if options.schemas else []
+        except LoadError as error:
+            calls.complain(str(error))
+            return findings.UNREADABLE
         by_release = {
-            release: _outcomes(options, features, documents, old, cache, report)
+            release: _outcomes(options, features, [*documents, *known], old, cache, report)
             for release, features in options.features.items()
         }
     cache.tidy()
     checked = merged_documents(
         {release: [outcome.checked for outcome in outcomes] for release, outcomes in by_release.items()}
     )
+    decisive = _decisive(by_release)
+    for n in reversed(range(len(documents), len(checked))):
+        if checked[n].result != "refused":  # what --schemas adds is only shown if it cannot be used
+            del checked[n], decisive[n]
     if options.output in reports.FORMATS:
         print(reports.FORMATS[options.output](checked, "validate"))
     elif options.output == "json":
-        print(codec.pretty(_as_json(_decisive(by_release), checked), sort_keys=False).decode())
+        print(codec.pretty(_as_json(decisive, checked), sort_keys=False).decode())
     else:
         _print_report(checked, reports.style(options))
     return findings.exit_status(checked)

@@ -10,30 +10,11 @@ from typing import Final
 from noxu.api import errors
 from noxu.control.arguments import INTEGER, Argument
 from noxu.control.calls import ControlCall, ControlRoute
+from noxu.control.masked import masked
 from noxu.control.write_log import decoded, events_between
 from noxu.registry.offload import offload
-from noxu.values import Json, Object
+from noxu.values import Object
 from noxu_storage.types import EVERYTHING, Compacted
-
-NOTE: Final = "kubectl.kubernetes.io/last-applied-configuration"  # an annotation that has the whole object once more
-
-
-def masked(value: Object) -> Object:
-    """An object without what must not be shown: the data of a Secret, and the copy of them in an annotation."""
-    if value.get("kind") != "Secret" or value.get("apiVersion") != "v1":
-        return value
-    shown = {**value}
-    for field in ("data", "stringData"):
-        if isinstance(entries := value.get(field), dict):
-            shown[field] = {name: _length(entry) for name, entry in entries.items()}
-    annotations = (value.get("metadata") or {}).get("annotations") or {}
-    if NOTE in annotations:
-        shown["metadata"] = {**value["metadata"], "annotations": {**annotations, NOTE: _length(annotations[NOTE])}}
-    return shown
-
-
-def _length(entry: Json) -> str:
-    return f"({len(entry) if isinstance(entry, str) else 0} characters, masked)"
 
 
 async def change(call: ControlCall) -> Object:

@@ -30,13 +30,15 @@ from noxu.registry.access import ANONYMOUS, User
 from noxu.values import Object
 
 PATH: Final = "/_noxu/console/session"
+FREE: Final = (PATH, "/_noxu/explain", "/_noxu/schema")
+"""What a page may send without the token: it changes nothing."""
 OF_BROWSERS: Final = ("Origin", "Sec-Fetch-Site")
 """Headers that no page can set or leave out."""
 
 
 def check(control: Control, method: str, path: str, headers: Mapping[str, str], user: User) -> None:
     """Raises ApiError Forbidden for a page's request that would change something and lacks the token."""
-    if method in ("GET", "HEAD") or path.rstrip("/") == PATH or not any(name in headers for name in OF_BROWSERS):
+    if method in ("GET", "HEAD") or path.rstrip("/") in FREE or not any(name in headers for name in OF_BROWSERS):
         return
     if not may_write(control, headers, user):
         raise ApiError(

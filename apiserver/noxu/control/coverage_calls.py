@@ -26,6 +26,11 @@ class ServerCoverage:
         self._control = control
         self._collector: Any = None
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether it counts."""
+        return self._collector is not None
+
     async def collected(self) -> Object:
         """The schemas that are served, and the counts until now."""
         plane = self._control.server.plane

@@ -18,6 +18,7 @@ from noxu.api.errors import ApiError
 from noxu.control import object_states
 from noxu.control.arguments import INTEGER, TEXT, Argument
 from noxu.control.calls import ControlCall, ControlRoute
+from noxu.control.masked import MASK, masked
 from noxu.control.moments import FORMS, NOW, Moment
 from noxu.control.past import TimeTravel, View
 from noxu.control.unified import difference, visible
@@ -65,7 +66,7 @@ async def diff(call: ControlCall) -> Object:
             if len(items) == query["limit"] or size > MAX_BYTES:
                 break
             compared += 1
-            item = await _difference(store, key, views, resources)
+            item = await _difference(store, key, views, resources, is_masked=query["mask"])
             await asyncio.sleep(0)  # small objects are compared in the loop
             if item is not None:
                 items.append(item)
@@ -129,7 +130,7 @@ def _is_object(key: Key) -> bool:
 
 
 async def _difference(
-    store: Store, key: Key, views: list[View], resources: list[Resource | None] | None
+    store: Store, key: Key, views: list[View], resources: list[Resource | None] | None, *, is_masked: bool
 ) -> Object | None:
     """What is different about one key, None if nothing is that people see."""
     stored = [await store.get(key, revision=view.revision) for view in views]
@@ -139,7 +140,7 @@ async def _difference(
         await _value(view, state, None if resources is None else resources[side])
         for side, (view, state) in enumerate(zip(views, stored, strict=True))
     ]
-    old, new = values
+    old, new = (masked(value) if value is not None and is_masked else value for value in values)
     value: Object = new or old or {}
     labels = [f"{view.revision}/{_file_name(value, key)}" for view in views]
     weight = sum(len(state.value) for state in stored if state is not None)
@@ -196,6 +197,7 @@ ROUTES: Final = (
             "name": Argument(TEXT, "the name of an object", ""),
             "namespace": Argument(TEXT, "a namespace; all without it and without a name", ""),
             "limit": Argument(INTEGER, "how many objects at most", DIFFERENCES),
+            "mask": MASK,
         },
     ),
 )

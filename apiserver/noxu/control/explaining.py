@@ -26,6 +26,7 @@ from noxu.control.arguments import BOOLEAN, INTEGER, Argument, ArgumentType, ref
 from noxu.control.calls import ControlCall, ControlRoute
 from noxu.control.reasons import reasons
 from noxu.control_plane import WITHOUT_CONTROLLERS, ControlPlane, assemble, running
+from noxu.crd.lint import as_written
 from noxu.manifests import loading, restoring
 from noxu.manifests.documents import Document, LoadError, is_crd
 from noxu.registry.access import ANONYMOUS, User
@@ -58,26 +59,27 @@ def _in_a_query(_texts: Sequence[str]) -> Json:
     raise ValueError("it may only be in a body")
 
 
+NO_DEFINITION: Final = "it is no CustomResourceDefinition of apiextensions.k8s.io"
 WRITTEN: Final = ArgumentType("an object, or its YAML as a text", _object_or_text, _in_a_query)
 
 
 async def decoded(value: Json, field: str) -> Document | None:
-    """The object of an argument; None if there is none. Raises ApiError Invalid."""
+    """The object of an argument, with an `error` if it is a text that is none; None if there is none."""
     if value is None or value == "":
         return None
     if isinstance(value, dict):
         return Document(value, field)
-    read = await offload(len(value), _read, value, field)
-    if not isinstance(read.value, dict):
-        raise refused(field, "it is no object: write its apiVersion, kind and metadata")
-    return Document(read.value, field, duplicates=read.duplicates)
+    return await offload(len(value), _read, value, field)
 
 
-def _read(text: str, field: str) -> codec.Decoded:
+def _read(text: str, field: str) -> Document:
     try:
-        return codec.decode_yaml(text.encode("utf-8", "surrogatepass"))
+        read = codec.decode_yaml(text.encode("utf-8", "surrogatepass"))
     except ValueError as error:
-        raise refused(field, str(error)) from None
+        return Document({}, field, error=str(error))
+    if not isinstance(read.value, dict):
+        return Document({}, field, error="it is no object: write its apiVersion, kind and metadata")
+    return Document(read.value, field, duplicates=read.duplicates)
 
 
 # -- the call ----------------------------------------------------------------------------------------------------------
@@ -106,29 +108,39 @@ async def explained(plane: ControlPlane, document: Document, options: Options, u
     """The verdict on an object, with its trace and the reasons; it is created, or replaces the one that is there."""
     trace: Trace = []
     outcome = Outcome()
-    status, result = None, None
+    status, result, weight = None, None, 0
     value = document.value
     try:
+        if document.error:
+            raise errors.bad_request(document.error)
         content = codec.encode(value, sort_keys=False)
+        weight = len(content)
         written, resource = await loading.write(
             plane, value, content, options, duplicates=document.duplicates, outcome=outcome, trace=trace, user=user
         )
-        result = codec.decode_stored(written.body(resource))
+        body = written.body(resource)
+        result = await offload(len(body), codec.decode_stored, body)
     except ApiError as error:
         status = error.status
-    steps = as_json(trace)
+    steps, found = await offload(weight, _told, trace, status)
     return {
         "accepted": status is None,
         "apiVersion": value.get("apiVersion", ""),
         "kind": document.kind,
         "namespace": document.namespace,
         "name": document.name,
-        "reasons": reasons(steps, status),
+        "reasons": found,
         "warnings": outcome.warnings,
         "status": status,
         "result": result,
         "steps": steps,
     }
+
+
+def _told(trace: Trace, status: Object | None) -> tuple[list[Object], list[Object]]:
+    """(The steps of a trace, the reasons in it.) A large object may have as many as it has fields."""
+    steps = as_json(trace)
+    return steps, reasons(steps, status)
 
 
 # -- a trial -----------------------------------------------------------------------------------------------------------
@@ -138,8 +150,6 @@ async def _in_a_trial(
     plane: ControlPlane, definition: Document, document: Document | None, options: Options, stored: int
 ) -> Object:
     """What becomes of an object, and of stored ones, if the definition of their kind were this one."""
-    if not is_crd(definition.value):
-        raise refused("definition", "it is no CustomResourceDefinition of apiextensions.k8s.io")
     config = replace(WITHOUT_CONTROLLERS, features=plane.features)
     async with running(assemble(config, MemoryStore())) as trial:
         answer: Object = {"definition": await _defined(trial, definition)}
@@ -158,13 +168,18 @@ async def _in_a_trial(
 async def _defined(trial: ControlPlane, definition: Document) -> Object:
     """Create the definition in a trial: whether it is accepted and served."""
     try:
+        if definition.error or not is_crd(definition.value):
+            raise errors.bad_request(definition.error or NO_DEFINITION)
         value = (await offload(LOOP_LIMIT + 1, loading.as_v1, definition))[0].value
         metadata = {name: item for name, item in (value.get("metadata") or {}).items() if name in _KEPT}
         value = {**value, "metadata": metadata}
         value.pop("status", None)
         await loading.apply(trial, value)
     except ApiError as error:
-        return {"accepted": False, "status": error.status, "reasons": reasons((), error.status)}
+        found = reasons((), error.status)
+        for reason in found:
+            reason["path"] = as_written(definition.value, reason["path"])
+        return {"accepted": False, "status": error.status, "reasons": found}
     except LoadError as error:
         status = errors.bad_request(str(error)).status
         return {"accepted": False, "status": status, "reasons": reasons((), status)}

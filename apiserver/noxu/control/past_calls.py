@@ -17,6 +17,7 @@ from noxu.control.arguments import BOOLEAN, TEXT, Argument, Arguments
 from noxu.control.bisect import ConditionHistory
 from noxu.control.blame import Blame
 from noxu.control.calls import ControlCall, ControlRoute
+from noxu.control.masked import MASK, masked
 from noxu.control.moments import FORMS, NOW
 from noxu.control.object_states import ObjectName, ObjectState, PastObject
 from noxu.control.past import TimeTravel
@@ -51,7 +52,8 @@ async def blame(call: ControlCall) -> Object:
         for revision, value in states:
             managers[revision] = writers.manager_of(before, value)
             before = value
-            blamed.add(revision, value if call.query["managedFields"] else _without_owners(value))
+            seen = masked(value) if call.query["mask"] else value
+            blamed.add(revision, seen if call.query["managedFields"] else _without_owners(seen))
 
     async with object_states.looking_back():
         async for states in object_states.states(past, store, found.revisions):
@@ -147,7 +149,11 @@ ROUTES: Final = (
         "/_noxu/blame",
         blame,
         "Show the revision that wrote each line of an object last.",
-        {**_OBJECT, "managedFields": Argument(BOOLEAN, "whether to show managedFields", default=False)},
+        {
+            **_OBJECT,
+            "managedFields": Argument(BOOLEAN, "whether to show managedFields", default=False),
+            "mask": MASK,
+        },
     ),
     ControlRoute(
         "GET",

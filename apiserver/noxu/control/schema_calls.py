@@ -4,7 +4,7 @@
     POST /_noxu/schema {"definition": "…"}       of one that is not: JSON, or a text of YAML; nothing is stored
 
 The findings are those of `noxu lint`, with its advice. How objects use a schema is counted over those that are stored, as they
-are read at that version, up to MAX_COUNTED.
+are read at that version, up to MAX_COUNTED. What writes have shown is beside it, once that is counted (`noxu.control.coverage_calls`).
 """
 
 from __future__ import annotations
@@ -15,11 +15,14 @@ from typing import Final
 from noxu import cel
 from noxu.api.errors import ApiError, bad_request
 from noxu.api.field import FieldError
-from noxu.control.arguments import INTEGER, TEXT, Argument, refused
+from noxu.control.arguments import INTEGER, TEXT, Argument
 from noxu.control.calls import ControlCall, ControlRoute
-from noxu.control.explaining import WRITTEN, decoded
-from noxu.control.schema_tree import count, tree
+from noxu.control.coverage_calls import ServerCoverage
+from noxu.control.explaining import NO_DEFINITION, WRITTEN, decoded
+from noxu.control.schema_tree import add_coverage, add_outcomes, count, tree
 from noxu.control_plane import ControlPlane, resource_of
+from noxu.coverage.counting import CountedWrite, add, counts
+from noxu.coverage.trees import version_trees
 from noxu.crd import lint
 from noxu.crd import types as crd
 from noxu.manifests.documents import is_crd
@@ -51,14 +54,20 @@ async def stored_schema(call: ControlCall) -> Object:
     definitions = resource_of(plane.served_resources, crd.GROUP, crd.RESOURCE)
     entry = (await plane.reader.collection(definitions)).entries[key_of(definitions, "", str(resource.group_resource))]
     definition = await offload(len(entry.stored), object_at, entry, definitions)
-    return await _answer(plane, definition, call.query["version"] or resource.version, call.query["counted"])
+    answer = await _answer(plane, definition, call.query["version"] or resource.version, call.query["counted"])
+    coverage = call.control.part(ServerCoverage)
+    if coverage.has_begun and answer["tree"] is not None:
+        schema = _schema_of(definition, answer["version"])
+        answer["writes"] = await offload(LOOP_LIMIT + 1, _add_writes, answer, schema, await coverage.collected())
+    return answer
 
 
 async def sent_schema(call: ControlCall) -> Object:
     """The tree of a definition that is sent, and the findings about it. Raises ApiError, StoreError."""
     document = await decoded(call.body["definition"], "definition")
-    if document is None or not is_crd(document.value):
-        raise refused("definition", "it is no CustomResourceDefinition of apiextensions.k8s.io")
+    if document is None or document.error or not is_crd(document.value):
+        why = NO_DEFINITION if document is None or not document.error else document.error
+        return {**described({}), "findings": [{"level": "error", "path": "", "message": why, "advice": ""}]}
     return await _answer(call.plane, document.value, call.body["version"], call.body["counted"])
 
 
@@ -70,6 +79,23 @@ async def _answer(plane: ControlPlane, definition: Object, version: str, counted
     if live is not None and counted and answer["tree"] is not None:
         answer["counted"] = await _count_stored(plane, live, answer["tree"], counted)
     return answer
+
+
+def _schema_of(definition: Object, version: str) -> Object:
+    [found] = [each for each in definition["spec"]["versions"] if each["name"] == version]
+    schema: Object = found["schema"]["openAPIV3Schema"]
+    return schema
+
+
+# -- what writes show --------------------------------------------------------------------------------------------------
+
+
+def _add_writes(answer: Object, schema: Object, collected: Object) -> int:
+    """Add what writes have shown to the tree of an answer, in place. Returns in how many writes."""
+    of_kind = collected["counts"].get(answer["name"], {})
+    [covered] = version_trees(answer["name"], {answer["version"]: schema}, of_kind)
+    add_coverage(answer["tree"], covered)
+    return int(covered["writes"])
 
 
 # -- a definition ------------------------------------------------------------------------------------------------------
@@ -96,7 +122,7 @@ class CostsOfRules:
 def described(definition: Object, version: str = "") -> Object:
     """The tree of one version, "": the one that is stored; and the findings about all of the definition."""
     costs = CostsOfRules()
-    violations = lint.lint_crd(definition, checkers=costs)
+    violations = lint.lint_crd(definition, checkers=costs) if definition else []
     findings = [
         *(_finding(definition, violation, _advice(definition, violation)) for violation in violations),
         *(_finding(definition, error, advice_on(error)) for error in lint.more_errors(definition)),
@@ -154,20 +180,28 @@ async def _count_stored(plane: ControlPlane, live: Resource, shown: Json, most: 
     await prepared(live.versions)
     entries = list((await plane.reader.collection(live)).entries.values())
     portion: list[StoredObject] = []
+    outcomes: Object = {}
     size = 0
     for number, entry in enumerate(entries[:most], 1):
         portion.append(entry)
         size += len(entry.stored)
         if len(portion) == _PORTION or size > _PORTION_BYTES or number == min(most, len(entries)):
             served = await entries_at(portion, live)
-            await offload(LOOP_LIMIT + 1, _count, shown, served, live)
+            await offload(LOOP_LIMIT + 1, _count, shown, outcomes, served, live)
             portion, size = [], 0
             await asyncio.sleep(0)
+    add_outcomes(shown, outcomes)
     return {"objects": min(most, len(entries)), "remaining": max(0, len(entries) - most)}
 
 
-def _count(shown: Json, entries: list[StoredObject], live: Resource) -> None:
-    count(shown, (object_at(entry, live) for entry in entries))
+def _count(shown: Json, outcomes: Object, entries: list[StoredObject], live: Resource) -> None:
+    """Count in a tree and in the outcomes of its rules, both in place."""
+    schema = live.schema
+    for entry in entries:
+        value = object_at(entry, live)
+        count(shown, [value])
+        if schema is not None and live.rules is not None:
+            add(outcomes, counts(CountedWrite(schema, live.rules, value, None, [value]))["rules"])
 
 
 _VERSION: Final = Argument(TEXT, "one of its versions; none: the one that is stored", "")

@@ -5,7 +5,8 @@ The tree is made of the JSON of the openAPIV3Schema, as it is written. A node ha
     {"name": "size", "path": "spec.size", "type": "integer", "required": True, "default": 1, "limits": ["minimum 0"],
      "rules": [{"rule": "self < 9", "cost": 2, "share": 2e-07}], "used": {"set": 12, "default": 3}, "fields": […]}
 
-Items of a list are below a node named `[]`, values of a map below `{}`. `share` is the part of what all rules of a schema
+Items of a list and values of a map are below a node named `[*]`, as in `noxu.coverage`, whose counts `add_coverage` adds: in how
+many writes something was seen. `share` is the part of what all rules of a schema
 may cost together; one rule may cost a tenth of that.
 """
 
@@ -19,6 +20,7 @@ from noxu.api.field import Path, child, index, key
 from noxu.go.text import compact_json
 from noxu.values import Json, Object, equal
 
+EACH: Final = "[*]"
 MAX_NODES: Final = 5_000
 """Of a tree; what is below others then is left out, and they are `cut`."""
 MAX_ABOUT: Final = 500  # characters of a description
@@ -81,9 +83,9 @@ def _below(schema: Object, where: Path, path: str) -> Iterator[tuple[Object, Pat
             if isinstance(inner, dict):
                 yield inner, key(child(where, "properties"), name), name, child(path, name), name in required
     if isinstance(inner := schema.get("items"), dict):
-        yield inner, child(where, "items"), "[]", f"{path}[]", False
+        yield inner, child(where, "items"), EACH, f"{path}{EACH}", False
     if isinstance(inner := schema.get("additionalProperties"), dict):
-        yield inner, child(where, "additionalProperties"), "{}", f"{path}{{}}", False
+        yield inner, child(where, "additionalProperties"), EACH, f"{path}{EACH}", False
 
 
 def _type(schema: Object) -> str:
@@ -143,10 +145,37 @@ def _count(node: Object, value: Json) -> None:
 
 def _values(name: str, value: Json) -> Iterable[Json]:
     """The values that a value has at a node of this name below its own."""
-    if name == "[]":
-        return value if isinstance(value, list) else ()
-    if not isinstance(value, dict):
-        return ()
-    if name == "{}":
-        return value.values()
-    return (value[name],) if name in value else ()
+    if name == EACH:
+        return value if isinstance(value, list) else value.values() if isinstance(value, dict) else ()
+    return (value[name],) if isinstance(value, dict) and name in value else ()
+
+
+def add_outcomes(node: Object, outcomes: Mapping[Path, Mapping[str, Object]]) -> None:
+    """Add to the rules of a tree for how many objects they are true and false. `outcomes`: by path and rule, of those known."""
+    known = outcomes.get(node["path"], {})
+    for rule in node.get("rules") or ():
+        if rule["rule"] in known:
+            rule["stored"] = {"true": 0, "false": 0} | known[rule["rule"]]
+    for field in node.get("fields") or ():
+        add_outcomes(field, outcomes)
+
+
+# -- how writes use it -------------------------------------------------------------------------------------------------
+
+
+def add_coverage(node: Object, covered: Object) -> None:
+    """Add to a tree what `noxu.coverage.trees` has found for the same schema."""
+    seen: Object = {"set": covered["set"]}
+    if "default" in covered:
+        seen["defaulted"] = covered["default"]["used"]
+    if "enum" in covered:
+        seen["values"] = {compact_json(each["value"]): each["seen"] for each in covered["enum"]}
+    node["written"] = seen
+    outcomes = {each["rule"]: {"true": each["true"], "false": each["false"]} for each in covered.get("rules") or ()}
+    for rule in node.get("rules") or ():
+        if rule["rule"] in outcomes:
+            rule["written"] = outcomes[rule["rule"]]
+    below = {each["path"]: each for each in covered["below"]}
+    for field in node.get("fields") or ():
+        if field["path"] in below:
+            add_coverage(field, below[field["path"]])

@@ -19,7 +19,7 @@ from xml.sax.saxutils import escape, quoteattr
 from noxu.arguments.explore import CLASSES
 from noxu.exploration import coverage
 from noxu.exploration.exploring import Confirmed, Explored, Judged
-from noxu.exploration.judging import RunFinding
+from noxu.exploration.findings import RunFinding
 from noxu.exploration.masks import MaskedNames, shape_of
 from noxu.exploration.recording import RecordedChange, RunRecording
 from noxu.values import Object

@@ -18,6 +18,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -42,7 +43,7 @@ from noxu.exploration.recording import (
 from noxu.exploration.server import ExploredServer
 from noxu.exploration.settings import ControllerCommand, Exploration, SettingsError
 from noxu.process.supervision import check_command
-from noxu.testing.errors import WaitTimeout
+from noxu.testing.errors import Stopped, WaitTimeout
 from noxu.testing.programs import TestedProgram
 from noxu.testing.users import TestUser
 from noxu.values import Object
@@ -334,7 +335,8 @@ def _in_cluster(
 
 def _release_locks(server: ExploredServer, user: str) -> None:
     if not _interrupted.is_set():
-        server.release_locks(user)
+        with contextlib.suppress(Stopped, CancelledError):  # it is interrupted meanwhile
+            server.release_locks(user)
 
 
 def _environment(controller: ControllerCommand, kubeconfig: str, home: Path, url: str) -> dict[str, str]:
@@ -409,7 +411,7 @@ def _step(
         except (ApiError, WaitTimeout, LookupError, ValueError) as error:
             failure = str(error)
     _await_lists(server, moves)
-    never_idle = _settle_with_moves(server, programs, exploration.quiet, moves)
+    never_idle = settle_with_moves(server, programs, exploration.quiet, moves)
     if programs.waits_left_out and not never_idle and not moves.views:
         programs.waits_left_out = False
         pass_time(server, TIME_OF_A_WAIT)
@@ -451,17 +453,22 @@ def _await_lists(server: ExploredServer, moves: Moves) -> None:
     moves.to_list.clear()
 
 
-def _settle_with_moves(server: ExploredServer, programs: _Programs, quiet: float, moves: Moves) -> str:
-    """Wait until the run is idle. With a view of the past, which a move may bring at any moment, only for a while: the controller
-    may try in vain what it sees no reason not to try, and that is no fault of its own."""
+def settle_with_moves(server: ExploredServer, programs: _Programs, quiet: float, moves: Moves) -> str:
+    """Wait until the run is idle. Returns why it is not, "" if it is.
+
+    With a view of the past, which a move may bring at any moment, only for a while: the controller may try in vain what it sees no
+    reason not to try, and that is no fault of its own. The while begins when the program that a move has ended has started again:
+    on a busy machine that takes longer, and before it sees nothing of the past.
+    """
     until = time.monotonic() + programs.known.idle_within
     a_while = max(WITH_VIEW, 2 * programs.known.start, 3 * quiet)
     while True:
-        had_views = bool(moves.views)
+        had_views, ran = bool(moves.views), not _lacking(server, programs)
         never_idle = _settle(server, programs, quiet, a_while)
-        if moves.views and (had_views or not never_idle):
+        is_over = time.monotonic() > until
+        if moves.views and (not never_idle or (had_views and (ran or is_over))):
             return ""
-        if not moves.views and (not never_idle or time.monotonic() > until):
+        if not moves.views and (not never_idle or is_over):
             return never_idle
 
 

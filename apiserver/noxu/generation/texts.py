@@ -46,6 +46,10 @@ _WIDEST: Final = 2
 """Repetitions beyond the fewest that are chosen without need."""
 _LONGEST: Final = 4096
 """Repetitions that are tried for a text of a least length."""
+_FREE_STEPS: Final = 1000
+"""After so many terms no repetition is chosen without need: in 16 groups in each other there would be 3^16."""
+MAX_STEPS: Final = 50_000
+"""Terms that are written for one text; of a pattern that needs more none is found."""
 
 
 def text(
@@ -83,7 +87,8 @@ def _made(choose: Choose, pattern: str, least: int, most: int | None) -> Iterato
     terms = tree(pattern) if pattern else None
     if terms is None:
         return
-    yield _match(terms, choose, 0)
+    if (chosen := _match(terms, choose, 0)) is not None:
+        yield chosen
     yield from _simple(pattern, least, most)
 
 
@@ -93,17 +98,43 @@ def _simple(pattern: str, least: int, most: int | None) -> tuple[str, ...]:
     if (terms := tree(pattern)) is None:
         return ()
     lengths = [longer for longer in (0, 1, least // 2, least, most or 0) if longer <= _LONGEST]
-    return tuple(_match(terms, _simplest, longer)[: most or None] for longer in lengths)
+    made = [_match(terms, _simplest, longer) for longer in lengths]
+    return tuple(text[: most or None] for text in made if text is not None)
 
 
 def _simplest(_: int) -> int:
     return 0
 
 
-def _match(terms: Terms, choose: Choose, longer: int) -> str:
-    """A text that a sequence of terms matches. Repetitions have `longer` more than the fewest, if they may."""
+def _match(terms: Terms, choose: Choose, longer: int) -> str | None:
+    """A text that a sequence of terms matches, None if it takes too many steps. Repetitions have `longer` more than the fewest,
+    if they may."""
+    steps = _Steps()
+    try:
+        return _written(terms, choose, longer, steps)
+    except _TooManySteps:
+        return None
+
+
+class _TooManySteps(Exception):
+    pass
+
+
+class _Steps:
+    """Those of one text: `taken` so far."""
+
+    taken = 0
+
+    def take(self) -> None:
+        self.taken += 1
+        if self.taken > MAX_STEPS:
+            raise _TooManySteps
+
+
+def _written(terms: Terms, choose: Choose, longer: int, steps: _Steps) -> str:
     written = []
     for term in terms:
+        steps.take()
         if isinstance(term, str):
             written.append(term)
         elif isinstance(term, Members):
@@ -111,9 +142,10 @@ def _match(terms: Terms, choose: Choose, longer: int) -> str:
         elif isinstance(term, Alternatives):
             branches = term.branches
             branch = branches[choose(len(branches))] if len(branches) > 1 else branches[0]  # a group has no choice
-            written.append(_match(branch, choose, longer))
+            written.append(_written(branch, choose, longer, steps))
         else:
             times = min(term.most, term.fewest + longer)
-            times += choose(min(term.most - times, _WIDEST) + 1)
-            written.append("".join(_match((term.once,), choose, 0) for _ in range(times)))
+            if steps.taken <= _FREE_STEPS:
+                times += choose(min(term.most - times, _WIDEST) + 1)
+            written.append("".join(_written((term.once,), choose, 0, steps) for _ in range(times)))
     return "".join(written)

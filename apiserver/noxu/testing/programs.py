@@ -11,12 +11,14 @@ A program has a process group of its own: what it has started ends with it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import CancelledError
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -24,7 +26,7 @@ from typing import Final, Self
 from noxu.control.programs import Programs
 from noxu.process.program import ProgramLog, ProgramRun
 from noxu.process.supervision import BY_SIGNAL, Supervised, check_command
-from noxu.testing.errors import hidden
+from noxu.testing.errors import Stopped, hidden
 from noxu.testing.session import Runner
 
 __tracebackhide__ = hidden
@@ -110,7 +112,8 @@ class TestedProgram:
         self._process.send(signal.SIGKILL)
         self._thread.join()
         if self._runner.is_running:
-            self._runner.submit(self._unregister()).result()
+            with contextlib.suppress(Stopped, CancelledError):  # the server stops meanwhile
+                self._runner.submit(self._unregister()).result()
 
     async def register(self) -> None:
         """From now on there may be rules about it."""

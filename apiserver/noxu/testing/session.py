@@ -7,11 +7,12 @@ at its address and with its data (see `Server.after`).
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import threading
 from collections.abc import Coroutine
 from collections.abc import Set as AbstractSet
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -97,6 +98,8 @@ class Runner:
         self._error: BaseException | None = None
         self._thread: threading.Thread | None = None
         self._stopped: Server | None = None
+        self._lock = threading.Lock()
+        self._waiting: set[Future[Any]] = set()  # shared with the threads that submit, under the lock
 
     @property
     def is_running(self) -> bool:
@@ -127,19 +130,35 @@ class Runner:
     def stop(self) -> None:
         """Stop the server: its thread ends, its port is free. It may be called twice."""
         if self._thread is not None and self._thread.is_alive():
-            self.loop.call_soon_threadsafe(self._stop.set)
+            with contextlib.suppress(RuntimeError):  # its loop is closed already
+                self.loop.call_soon_threadsafe(self._stop.set)
             self._thread.join()
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Run a coroutine in the loop of the server. Raises Stopped."""
-        if not self.is_running:
-            work.close()
-            raise Stopped(_STOPPED)
-        return asyncio.run_coroutine_threadsafe(work, self.loop)
+        """Run a coroutine in the loop of the server. Raises Stopped, and so does the future if the server stops before."""
+        with self._lock:
+            if not self.is_running or self.loop.is_closed():
+                work.close()
+                raise Stopped(_STOPPED)
+            future = asyncio.run_coroutine_threadsafe(work, self.loop)
+            self._waiting.add(future)
+        future.add_done_callback(self._waiting.discard)
+        return future
 
     def _run(self) -> None:
-        with asyncio.Runner(loop_factory=new_loop_factory()) as runner:
-            runner.run(self._serve())
+        try:
+            with asyncio.Runner(loop_factory=new_loop_factory()) as runner:
+                runner.run(self._serve())
+        finally:
+            self._end_waiting()
+
+    def _end_waiting(self) -> None:
+        """The loop is closed: what has come after it has cancelled its tasks would never end."""
+        with self._lock:
+            waiting = [*self._waiting]
+        for future in waiting:
+            with contextlib.suppress(InvalidStateError):  # it has ended meanwhile
+                future.set_exception(Stopped(_STOPPED))
 
     async def _server(self) -> Server:
         """The first one. Raises StartError."""

@@ -3,7 +3,7 @@
 // What the user agent of a lane begins with; "" for the server's own controllers, which meet no faults.
 export const agentOf = (lane) => (lane.startsWith("noxu ") ? "" : `${lane.split(" ")[0]}*`);
 
-const VERBS = { apply: "patch" };
+const VERBS_OF_RULES = { apply: "patch" };
 
 // [title, rule] of what can be done to a client that was shown a write.
 export function faultsOfArrow(mark, lane) {
@@ -19,7 +19,7 @@ export function faultsOfArrow(mark, lane) {
 // [title, rule] of what can be done to the client that wrote.
 export function faultsOfWrite(mark) {
   if (!agentOf(mark.lane)) return [];
-  const match = { verbs: [VERBS[mark.verb] || mark.verb], ...placeOf(mark, mark.lane) };
+  const match = { verbs: [VERBS_OF_RULES[mark.verb] || mark.verb], ...placeOf(mark, mark.lane) };
   if (mark.verb === "create") delete match.name; // it is in the body, which rules do not see
   if (mark.subresource) match.subresource = mark.subresource;
   return [

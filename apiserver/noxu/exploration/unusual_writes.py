@@ -1,0 +1,176 @@
+"""Writes of a run that clean runs do not have: what was deleted, or created once more. All functions are pure.
+
+    deleted      the controller deleted something that it leaves alone in clean runs
+    created      it created something once more than in clean runs
+
+The sentence names what the client had been shown before, and what was true by then. Of several states that were old, it names
+one that the plan has made old, then one of what the workload is about, and not of what follows from it, such as a pod.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from typing import Final
+
+from noxu.exploration.findings import TRANSIENT, CleanRuns, RunFinding, author_of
+from noxu.exploration.masks import MaskedNames, Shape, shape_of
+from noxu.exploration.plans import RunPlan
+from noxu.exploration.recording import RecordedChange, RunRecording, Shown, bursts
+from noxu.values import Object
+
+COLLECTORS: Final = ("garbage-collector-controller", "namespace-controller", "pod-garbage-collector-controller")
+
+
+def counts(recording: RunRecording, effect: str) -> Counter[Shape]:
+    """How often each shape was created or deleted, as far as that is the controller's doing."""
+    names = MaskedNames(recording)
+    return Counter(shape_of(change.place, change.object, names) for change in _writes_of(recording, effect))
+
+
+def _writes_of(recording: RunRecording, effect: str) -> list[RecordedChange]:
+    """Its creations, or its deletions and those that no one else accounts for. What waits for a finalizer counts when it begins.
+
+    A controller may see that an object is gone before it sees that its owner is, and makes it once more; the garbage collector
+    takes that away, and nothing has happened.
+    """
+    asked = _deletions(recording)
+    collected = {uid for uid, author in asked.items() if author in COLLECTORS}
+    begun = {_uid(change) for change in recording.changes if _begins(change)} if effect == "delete" else set[str]()
+    return [
+        change
+        for change in recording.changes
+        if ((change.effect == effect and _uid(change) not in begun) or (effect == "delete" and _begins(change)))
+        and (change.is_of_controller or (effect == "delete" and _is_remarkable(change, asked)))
+        and not (effect == "create" and _uid(change) in collected)
+    ]
+
+
+def _deletions(recording: RunRecording) -> dict[str, str]:
+    """By uid, who has asked for the deletion of an object: that may wait for a finalizer, which another one removes."""
+    asked: dict[str, str] = {}
+    for change in recording.changes:
+        if change.after is None or (change.after.get("metadata") or {}).get("deletionTimestamp"):
+            asked.setdefault(_uid(change), change.author)
+    return asked
+
+
+def in_bursts(recording: RunRecording) -> Iterator[tuple[str, Shape, int]]:
+    names, begun = MaskedNames(recording), bursts(recording)
+    for effect in ("create", "delete"):
+        for change in _writes_of(recording, effect):
+            yield effect, shape_of(change.place, change.object, names), begun[change.step]
+
+
+def _extra(
+    effect: str, shape: Shape, clean: CleanRuns, recording: RunRecording
+) -> tuple[list[RecordedChange], RecordedChange, int]:
+    """The writes of a shape, the one that the clean runs do not have, and the step with which its burst began."""
+    names, begun, seen = MaskedNames(recording), bursts(recording), Counter[int]()
+    writes = [
+        change for change in _writes_of(recording, effect) if shape_of(change.place, change.object, names) == shape
+    ]
+    for write in writes:
+        step = begun[write.step]
+        seen[step] += 1
+        if seen[step] > clean.in_bursts.get((effect, shape, step), 0):
+            return writes, write, step
+    return writes, writes[-1], begun[writes[-1].step]
+
+
+def _uid(change: RecordedChange) -> str:
+    return str((change.object.get("metadata") or {}).get("uid", ""))
+
+
+def _begins(change: RecordedChange) -> bool:
+    """Whether the controller has asked for a deletion that waits for finalizers, such as one that leaves pods behind."""
+    return change.is_of_controller and change.verb == "delete" and change.effect == "update"
+
+
+def _is_remarkable(change: RecordedChange, asked: Mapping[str, str]) -> bool:
+    """Whether a deletion counts that a controller of the cluster has made: it follows from something."""
+    followed = ("workload", "fault", *COLLECTORS)
+    return asked.get(_uid(change)) not in followed and change.place.resource not in TRANSIENT
+
+
+def taken_away(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> Iterator[RunFinding]:
+    for shape, number in counts(recording, "delete").items():
+        if number <= clean.deleted.get(shape, 0) or clean.mask.hides(shape) or shape.resource in TRANSIENT:
+            continue
+        if _planned(plan, shape):
+            continue
+        writes, last, step = _extra("delete", shape, clean, recording)
+        yield RunFinding(
+            "deleted",
+            str(shape),
+            f"{author_of(last)} deleted {shape} at revision {last.revision}"
+            + (f", {number} times instead of {clean.deleted.get(shape, 0)}" if clean.deleted.get(shape) else "")
+            + _because(last, plan, recording),
+            tuple(change.revision for change in writes),
+            step=step,
+        )
+
+
+def made_again(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> Iterator[RunFinding]:
+    gone = counts(recording, "delete")
+    for shape, number in counts(recording, "create").items():
+        usual = clean.created.get(shape, 0)
+        replaced = max(gone.get(shape, 0) - clean.deleted.get(shape, 0), 0) + _planned(plan, shape)
+        if number <= usual + replaced or clean.mask.hides(shape):
+            continue
+        writes, last, step = _extra("create", shape, clean, recording)
+        yield RunFinding(
+            "created",
+            str(shape),
+            f"the controller created {shape} {number} times instead of {usual}, once more at revision {last.revision}"
+            + _because(last, plan, recording),
+            tuple(change.revision for change in writes),
+            step=step,
+        )
+
+
+def _because(change: RecordedChange, plan: RunPlan, recording: RunRecording) -> str:
+    """What the client had been shown, and what was true by then."""
+    viewed = {view["resource"] for move in plan.moves for view in _views(move)}
+    seen = sorted(change.why, key=lambda shown: (shown.place.resource not in viewed, shown.place.resource in TRANSIENT))
+    for shown in seen:  # in which the newest ones come first
+        if (newer := _newer(shown, change, viewed, recording)) is not None:
+            what = newer.place if shown.how == "list" else "the object"
+            return f", after {_shown(shown)}; at {newer.revision} {what} had been {_happened(newer)}"
+    if change.why:
+        return f", after {_shown(change.why[0])}"
+    return ""
+
+
+def _views(move: Object) -> list[Object]:
+    return [view for view in (move.get("view"), *move.get("views", ())) if view]
+
+
+def _newer(
+    shown: Shown, write: RecordedChange, viewed: Collection[str], recording: RunRecording
+) -> RecordedChange | None:
+    """A later state of what was shown that was there before the write; of a list, if the plan has made that old."""
+    for change in recording.changes:
+        is_same = change.place == shown.place
+        if shown.how == "list":  # which is of all objects, and has something newer nearly always
+            is_same = change.place.resource == shown.place.resource and shown.place.resource in viewed
+        if is_same and shown.revision < change.revision < write.revision:
+            return change
+    return None
+
+
+def _shown(shown: Shown) -> str:
+    how = {"watch": "a watch had delivered", "get": "it had read", "list": "it had listed"}[shown.how]
+    event = f" ({shown.event})" if shown.event else ""
+    what = shown.place.resource if shown.how == "list" and not shown.place.name else shown.place
+    return f"{how} {what}{event} at revision {shown.revision}"
+
+
+def _happened(change: RecordedChange) -> str:
+    return {"create": "created anew", "update": "changed", "delete": "deleted"}[change.effect]
+
+
+def _planned(plan: RunPlan, shape: Shape) -> bool:
+    """Whether a plan takes the object away, or changes it."""
+    text = repr(plan.steps) + repr([fault for fault in plan.faults if "mutate" in fault])
+    return bool(plan.steps or plan.faults) and f"'name': '{shape.name}'" in text and shape.resource in text
