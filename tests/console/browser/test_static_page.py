@@ -37,9 +37,9 @@ def test_a_recording_is_shown_without_a_server(tmp_path: Path) -> None:
     program = chromium()
     from playwright.sync_api import sync_playwright
 
-    runs = [ServerRecording("2026-03-01T12:00:00Z", 3, HOSTILE, {}, lines) for lines in ((), LINES)]
+    empty, run = (ServerRecording("2026-03-01T12:00:00Z", 3, HOSTILE, {}, lines) for lines in ((), LINES))
     file = tmp_path / "run.html"
-    file.write_bytes(static_file.page(two_runs(*runs, (HOSTILE, HOSTILE))))
+    file.write_bytes(static_file.page(two_runs(empty, run, (HOSTILE, HOSTILE))))
     complaints: list[str] = []
     asked: list[str] = []
     with sync_playwright() as playwright:
