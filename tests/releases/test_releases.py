@@ -19,7 +19,7 @@ from noxu.control_plane import WITHOUT_CONTROLLERS, assemble
 from noxu.features import Features, parse_gates
 from noxu.features import of_release as features_of
 from noxu.releases import gates, libraries
-from noxu.releases.kinds import later
+from noxu.releases.kinds import later, since
 from noxu_storage.memory import MemoryStore
 from tests.rows import rows
 
@@ -133,7 +133,7 @@ def test_libraries_name_functions_overloads_and_macros_that_exist() -> None:
 
 
 @rows(
-    ("name", "since"),
+    ("name", "release"),
     [
         ("cidr", 31),
         ("sets.contains", 30),
@@ -144,8 +144,8 @@ def test_libraries_name_functions_overloads_and_macros_that_exist() -> None:
         ("no", None),
     ],
 )
-def test_a_function_has_a_release_from_which_rules_may_use_it(name: str, since: int | None) -> None:
-    assert libraries.since(name) == since
+def test_a_function_has_a_release_from_which_rules_may_use_it(name: str, release: int | None) -> None:
+    assert libraries.since(name) == release
 
 
 def served(release: int) -> set[tuple[str, str]]:
@@ -164,3 +164,19 @@ def test_kinds_that_came_later_exist() -> None:
     resources = assemble(WITHOUT_CONTROLLERS, MemoryStore()).served_resources.current.by_path
     assert later(releases.OLDEST) <= set(resources)
     assert later(releases.NEWEST) == frozenset()
+
+
+@rows(
+    ("api_version", "kind", "release"),
+    [
+        ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", 30),
+        ("networking.k8s.io/v1", "IPAddress", 33),
+        ("resource.k8s.io/v1", "DeviceClass", 34),
+        ("storagemigration.k8s.io/v1", "StorageVersionMigration", 37),
+        ("networking.k8s.io/v1", "Ingress", None),
+        ("v1", "Pod", None),
+        ("example.com/v1", "DeviceClass", None),
+    ],
+)
+def test_a_kind_came_with_a_release(api_version: str, kind: str, release: int | None) -> None:
+    assert since(api_version, kind) == release

@@ -42,3 +42,14 @@ def later(release: int) -> frozenset[tuple[str, str, str]]:
         for (group, version), plurals in versions.items()
         for plural in plurals
     )
+
+
+def since(api_version: str, kind: str) -> int | None:
+    """The release that a built-in kind came with in a group version; None if it is older, or not built in."""
+    group, _, version = api_version.rpartition("/")
+    lower = kind.lower()
+    plurals = {f"{lower}s", f"{lower}es", f"{lower[:-1]}ies"}
+    for release, versions in LATER.items():
+        if not plurals.isdisjoint(versions.get((group, version), ())):
+            return release
+    return None
