@@ -47,6 +47,7 @@ from noxu.registry.served_resources import LiveResources, ServedResources
 from noxu.registry.service_addresses import DEFAULT_RANGE, Pool
 from noxu.registry.stored_object import key_of
 from noxu.registry.subresources import ACTIONS
+from noxu.releases.kinds import later
 from noxu.security import settings
 from noxu.security.authentication import Authenticators
 from noxu.security.authorization import RulesOf, authorizer, rules_of
@@ -229,13 +230,14 @@ def _built_in(has_foreign: bool) -> Sequence[Versions]:
 
 
 @lru_cache(maxsize=4)
-def _built_in_resources(has_foreign: bool, disabled: frozenset[tuple[str, str]]) -> ServedResources:
+def _built_in_resources(has_foreign: bool, disabled: frozenset[tuple[str, ...]]) -> ServedResources:
     return ServedResources(_built_in(has_foreign), disabled=disabled)
 
 
 def _served_resources(config: Config, store: Store, seams: Seams) -> LiveResources:
-    """The built-in kinds, those of foreign definitions, and the metrics of simulated nodes."""
-    served_resources = LiveResources(_built_in_resources(store.shared, config.disabled))
+    """The built-in kinds of the release, those of foreign definitions, and the metrics of simulated nodes."""
+    disabled = config.disabled | later(config.features.release)
+    served_resources = LiveResources(_built_in_resources(store.shared, disabled))
     served: dict[str, Versions] = {}
     if seams.foreign:
         from noxu.registry.custom import (
@@ -248,7 +250,7 @@ def _served_resources(config: Config, store: Store, seams: Seams) -> LiveResourc
     if config.nodes is not None:
         served |= import_module(METRICS).served()
     if served:
-        served_resources.current = ServedResources(_built_in(store.shared), served, disabled=config.disabled)
+        served_resources.current = ServedResources(_built_in(store.shared), served, disabled=disabled)
     return served_resources
 
 

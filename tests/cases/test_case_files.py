@@ -47,7 +47,7 @@ REFUSED: Final = [
     ("a level of strictness", case(f"{{name: a, object: {MAP}, fieldValidation: strict, expect: {{allowed: true}}}}"), "did you mean Strict?"),
     ("a repeated name", case(f"{{name: a, object: {MAP}, expect: {{allowed: true}}}}\n- {{name: a, object: {MAP}, expect: {{allowed: true}}}}"), "cases[1].name: case 1 has the same name"),
     ("a repeated field", case(f"{{name: a, name: b, object: {MAP}, expect: {{allowed: true}}}}"), "already set in map"),
-    ("a version that is not emulated", f"{HEAD}given: {{kubernetes: ['1.2']}}\ncases: []", "given.kubernetes: 1.2 is not emulated: cases run as Kubernetes "),
+    ("a version that is not emulated", f"{HEAD}given: {{kubernetes: ['1.2']}}\ncases: []", 'given.kubernetes: "1.2" is not a known version of Kubernetes: give one of 1.29, '),
     ("a missing path", f"{HEAD}given: {{crds: [absent]}}\ncases: []", "given.crds[0]: "),
     ("a misspelt list of manifests", f"{HEAD}given: {{crd: []}}\ncases: []", "given.crd: there is no such field: there are crds, objects, policies, kubernetes; did you mean crds?"),
     ("a list that is none", f"{HEAD}given: {{crds: a}}\ncases: []", "given.crds: it is a list of paths and objects"),
@@ -82,7 +82,7 @@ def test_of_a_directory_all_files_of_cases_are_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", ["1.37", "v1.37"])
-def test_the_version_that_this_is_may_be_named(version: str, tmp_path: Path) -> None:
+def test_a_version_may_be_named(version: str, tmp_path: Path) -> None:
     path = tmp_path / "a_test.yaml"
     path.write_text(
         f"{HEAD}given: {{kubernetes: {version!r}}}\ncases: [{{name: a, object: {MAP}, expect: {{allowed: true}}}}]"

@@ -51,7 +51,7 @@ def test_a_command_of_a_job_is_valid(words: list[str]) -> None:
 
 
 def test_the_jobs_are_found() -> None:
-    github, gitlab = JOBS
+    github, _, _, gitlab = JOBS
     assert set(github["jobs"]) == {"manifests", "integration", "envtest"} == set(gitlab) - {"default"}
     assert {words[0] for words in COMMANDS} == {"lint", "validate", "run", "envtest"}
     outputs = {words[words.index("--output") + 1] for words in COMMANDS if "--output" in words}
@@ -90,3 +90,54 @@ def test_the_server_starts_as_the_page_says(here: Path, write: Callable[..., Pat
     except BaseException:
         os.killpg(shell.pid, signal.SIGKILL)
         raise
+
+
+# -- the action, and the hooks of pre-commit ---------------------------------------------------------------------------
+
+
+ROOT: Final = Path(__file__).parents[2]
+ACTION: Final = yaml.safe_load((ROOT / "action.yml").read_text())
+HOOKS: Final = {hook["id"]: hook for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())}
+PROGRAM: Final = '#!/bin/sh\necho "$*"\ntest "$1" != validate\n'
+
+
+def test_the_commands_of_the_action_are_valid() -> None:
+    [step] = JOBS[1]
+    assert set(step["with"]) <= set(ACTION["inputs"])
+    for line in step["with"]["run"].splitlines():
+        name, *arguments = line.split()
+        cli.options_of(name, arguments)
+
+
+@needs_program("bash")
+def test_the_action_runs_each_line_and_fails_if_one_fails(tmp_path: Path) -> None:
+    program = tmp_path / "noxu/bin/noxu"
+    program.parent.mkdir(parents=True)
+    program.write_text(PROGRAM)
+    program.chmod(0o755)
+    lines = "lint a\n\nvalidate --output sarif 'b'\n  test c; echo $HOME\nversion"
+    environment = {**os.environ, "RUNNER_TEMP": str(tmp_path), "NOXU_RUN": lines}
+    step = ACTION["runs"]["steps"][-1]
+    ran = subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 1
+    assert [line for line in ran.stdout.splitlines() if not line.startswith("noxu ")] == [
+        "lint a --output github",
+        "validate --output sarif 'b'",
+        "test c; echo $HOME --output github",  # words, and nothing that a shell would run
+        "version",
+    ]
+
+
+def test_the_hooks_of_the_page_are_there_and_their_commands_are_valid() -> None:
+    [repository] = JOBS[2]["repos"]
+    used = {hook["id"]: hook.get("args", []) for hook in repository["hooks"]}
+    assert used.keys() == HOOKS.keys()
+    for name, hook in HOOKS.items():
+        _, command, *arguments = hook["entry"].split()
+        cli.options_of(command, [*arguments, *(used[name] or hook.get("args", ["a.yaml"]))])

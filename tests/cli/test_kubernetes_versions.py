@@ -108,3 +108,27 @@ def test_findings_keep_the_order_in_which_they_first_occur() -> None:
     early, late, shared = (Finding("error", "invalid", message) for message in ("early", "late", "shared"))
     listed = merged({29: [early, shared], 30: [early, shared], 31: [shared, late]})
     assert [finding.text for finding in listed] == ["1.29, 1.30: early", "shared", "1.31: late"]
+
+
+POLICY = """
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: addresses}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]
+  validations: [{expression: "isIP(object.data.address)"}]
+"""
+
+
+def test_a_policy_is_judged_by_the_kinds_and_functions_of_a_version(run: Make, write: Make) -> None:
+    write("policy.yaml", POLICY)
+    ran = run("validate --strict --kubernetes 1.29,1.30,1.31 policy.yaml")
+    assert ran.status == 1
+    lines = [line.strip() for line in unplaced(ran.out).splitlines()]
+    assert '1.29: no matches for kind "ValidatingAdmissionPolicy"' in lines[1]
+    assert lines[2] == "Kubernetes has this kind in admissionregistration.k8s.io/v1 since 1.30."
+    assert lines[3].startswith("1.30: spec.validations[0].expression: ")
+    assert "undeclared reference to 'isIP'" in lines[3]
+    assert "`isIP` is for rules since Kubernetes 1.31" in lines
+    assert "1.31: " not in ran.out

@@ -1,11 +1,17 @@
-"""`noxu replay`: a recording against a new server, and against a running one."""
+"""`noxu replay` and `noxu open`: a recording against a new server, against a running one, and as a page."""
 
 from __future__ import annotations
 
+import contextlib
+import http.client
+import threading
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
+from noxu.commands.open import handler_of
+from noxu.exploration.recording import ObjectPlace, RecordedChange, RunRecording, to_bytes
 from noxu.testing.handle import Noxu
 from tests.cli.conftest import Run
 
@@ -73,3 +79,38 @@ def test_a_file_that_cannot_be_replayed(run: Run, here: Path, line: str, expecte
     (here / "other.noxu").write_text("{}\n")
     ran = run(f"replay {line}")
     assert (ran.status, ran.err) == (1, expected)
+
+
+# -- noxu open
+
+
+def test_a_recording_as_one_file(run: Run, file: Path, here: Path) -> None:
+    ran = run(f"open {file} --html page.html")
+    assert (ran.status, ran.out, ran.err) == (0, "", "")
+    assert "/api/v1/namespaces/default/configmaps/a" in (here / "page.html").read_text()
+
+
+def test_a_run_of_an_exploration_as_one_file(run: Run, here: Path) -> None:
+    place = ObjectPlace("widgets.example.com", "default", "a")
+    change = RecordedChange(
+        7, "create", "", place, "controller", None, {"kind": "Widget", "metadata": {"name": "a"}}, (), 0
+    )
+    run_ = RunRecording([change], [], [], [], [], "", 1.0)
+    (here / "explore-1.noxu").write_bytes(to_bytes(run_, {"title": "a crash"}))
+    assert run("open explore-1.noxu --html page.html").status == 0
+    assert '"revision":7' in (here / "page.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("host", "path", "status"),
+    [("127.0.0.1", "/", 200), ("localhost", "/", 200), ("evil.example", "/", 404), ("127.0.0.1", "/a", 404)],
+)
+def test_only_this_machine_is_shown_the_page(host: str, path: str, status: int) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler_of(b"the page")) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", server.server_port)) as connection:
+            connection.request("GET", path, headers={"Host": f"{host}:{server.server_port}"})
+            answer = connection.getresponse()
+            assert (answer.status, answer.read() == b"the page") == (status, status == 200)
+        thread.join()

@@ -102,6 +102,12 @@ def test_simulated_nodes(nodes: int | None, stages: bool, answer: str, message: 
     assert refusal == message
 
 
+def test_simulated_nodes_of_a_command() -> None:
+    """The names are those that a person writes there."""
+    with pytest.raises(ValueError, match=r"^--stages is about simulated nodes: add --nodes$"):
+        check_workloads(None, stages=True, exec="", option="--")
+
+
 def test_the_table_is_sorted_and_unambiguous() -> None:
     names = [known.name for known in CONTROLLERS]
     assert names == sorted(names)

@@ -138,6 +138,10 @@ def test_controllers_are_those_of(environment: dict[str, Any], profile: str, con
             {"NOXU_CONTROLLERS": "job"},
             'NOXU_CONTROLLERS: "job" is a controller of workloads, which run with simulated nodes: add *',
         ),
+        (
+            {"NOXU_KUBERNETES": "1.28"},
+            'NOXU_KUBERNETES: "1.28" is not a known version of Kubernetes: give one of 1.29, *',
+        ),
         ({"NOXU_NODES": "some"}, "NOXU_NODES: some is no number of nodes"),
         ({"NOXU_NODES": "9999"}, "NOXU_NODES, *: nodes: 9999 is not a number from 0 to 5000"),
         ({"NOXU_EXEC": "succeed"}, "NOXU_NODES, *: exec is about simulated nodes: add nodes"),

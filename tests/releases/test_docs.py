@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from noxu import releases
-from noxu.releases import gates, libraries
+from noxu.releases import gates, kinds, libraries
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "kubernetes-versions.md"
 RELEASES: Final = range(releases.OLDEST, releases.NEWEST + 1)
@@ -41,8 +41,18 @@ def estimate_lines() -> Iterator[str]:
         yield f"| {', '.join(f'`{name}`' for name in names)} | {releases.named(since)} |"
 
 
+def kind_lines() -> Iterator[str]:
+    yield "| since | resources |"
+    yield "|---|---|"
+    for since, versions in kinds.LATER.items():
+        listed = [
+            f"`{plural}` of `{group}/{version}`" for (group, version), names in versions.items() for plural in names
+        ]
+        yield f"| {releases.named(since)} | {', '.join(listed)} |"
+
+
 def test_the_page_has_the_tables_of_the_releases() -> None:
     page = PAGE.read_text()
-    for lines in (gate_lines(), library_lines(), estimate_lines()):
+    for lines in (gate_lines(), library_lines(), estimate_lines(), kind_lines()):
         table = "\n".join(lines)
         assert f"\n\n{table}\n\n" in page, table

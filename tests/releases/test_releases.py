@@ -1,12 +1,13 @@
 """The names of releases, and the tables beside upstream's.
 
-`data/gates.json` and `data/functions.json` were extracted from upstream's files at the tags of the releases; each entry
+`data/gates.json`, `data/functions.json` and `data/kinds.json` were extracted from upstream's files at the tags of the releases; each entry
 names its files and their commit. They are not written from the tables that they judge.
 """
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,14 +15,24 @@ import pytest
 
 from noxu import releases
 from noxu.cel.checking.environment import of_release
+from noxu.control_plane import WITHOUT_CONTROLLERS, assemble
 from noxu.features import Features, parse_gates
 from noxu.features import of_release as features_of
 from noxu.releases import gates, libraries
+from noxu.releases.kinds import later, since
+from noxu_storage.memory import MemoryStore
 from tests.rows import rows
 
 _DATA: Final = Path(__file__).parent / "data"
 GATES: Final[dict[str, Any]] = json.loads((_DATA / "gates.json").read_text())
 FUNCTIONS: Final[dict[str, Any]] = json.loads((_DATA / "functions.json").read_text())
+KINDS: Final[dict[str, Any]] = json.loads((_DATA / "kinds.json").read_text())
+_OF_UPSTREAM: Final = {
+    (group_version, kind)
+    for entry in KINDS.values()
+    for group_version, listed in entry["kinds"].items()
+    for kind in listed
+}
 
 
 @rows(
@@ -122,7 +133,7 @@ def test_libraries_name_functions_overloads_and_macros_that_exist() -> None:
 
 
 @rows(
-    ("name", "since"),
+    ("name", "release"),
     [
         ("cidr", 31),
         ("sets.contains", 30),
@@ -133,5 +144,39 @@ def test_libraries_name_functions_overloads_and_macros_that_exist() -> None:
         ("no", None),
     ],
 )
-def test_a_function_has_a_release_from_which_rules_may_use_it(name: str, since: int | None) -> None:
-    assert libraries.since(name) == since
+def test_a_function_has_a_release_from_which_rules_may_use_it(name: str, release: int | None) -> None:
+    assert libraries.since(name) == release
+
+
+def served(release: int) -> set[tuple[str, str]]:
+    """The built-in kinds of a release, with their group versions."""
+    plane = assemble(replace(WITHOUT_CONTROLLERS, features=features_of(release)), MemoryStore())
+    return {(resource.api_version, resource.kind) for resource in plane.served_resources.current.resources}
+
+
+@pytest.mark.parametrize("version", KINDS)
+def test_built_in_kinds_are_those_of_upstream(version: str) -> None:
+    upstream = {(group_version, kind) for group_version, listed in KINDS[version]["kinds"].items() for kind in listed}
+    assert served(releases.parse(version)) & _OF_UPSTREAM == upstream & served(releases.NEWEST)
+
+
+def test_kinds_that_came_later_exist() -> None:
+    resources = assemble(WITHOUT_CONTROLLERS, MemoryStore()).served_resources.current.by_path
+    assert later(releases.OLDEST) <= set(resources)
+    assert later(releases.NEWEST) == frozenset()
+
+
+@rows(
+    ("api_version", "kind", "release"),
+    [
+        ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", 30),
+        ("networking.k8s.io/v1", "IPAddress", 33),
+        ("resource.k8s.io/v1", "DeviceClass", 34),
+        ("storagemigration.k8s.io/v1", "StorageVersionMigration", 37),
+        ("networking.k8s.io/v1", "Ingress", None),
+        ("v1", "Pod", None),
+        ("example.com/v1", "DeviceClass", None),
+    ],
+)
+def test_a_kind_came_with_a_release(api_version: str, kind: str, release: int | None) -> None:
+    assert since(api_version, kind) == release

@@ -844,3 +844,43 @@ def test_it(noxu, make_noxu):
 def test_a_latency_that_is_none(project: pytest.Pytester) -> None:
     result = project.runpytest("--noxu-latency=soon")
     result.stderr.fnmatch_lines(["ERROR: noxu_latency: *soon*"])
+
+
+def test_a_test_runs_once_for_each_version_of_kubernetes(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        FETCH
+        + """
+import pytest
+
+@pytest.mark.noxu("widgets.yaml", kubernetes=["1.29", "1.37"])
+def test_several(noxu, request):
+    version = request.node.callspec.params["noxu"]
+    assert fetch(noxu, "/version")["minor"] == version.removeprefix("1.")
+    assert fetch(noxu, WIDGETS)["items"] == []
+
+@pytest.mark.noxu(kubernetes="1.31")
+def test_one(noxu, make_noxu):
+    assert fetch(noxu, "/version")["gitVersion"].startswith("v1.31.0+")
+    assert fetch(make_noxu(kubernetes="v1.30"), "/version")["minor"] == "30"
+
+def test_shared(noxu_module):
+    assert "emulationMinor" not in fetch(noxu_module, "/version") or fetch(noxu_module, "/version")["minor"] >= "33"
+
+@pytest.mark.noxu(kubernetes="1.28")
+def test_unknown(noxu):
+    pass
+
+def test_without_a_server():
+    pass
+"""
+    )
+    result = project.runpytest("--noxu-kubernetes=1.32,1.33", "-v", "-p", "no:randomly")
+    result.assert_outcomes(passed=6, errors=1)
+    for name in ("several[1.29]", "several[1.37]", "one", "shared[1.32]", "shared[1.33]", "without_a_server"):
+        result.stdout.fnmatch_lines([f"*test_{name.replace('[', '[[]')} PASSED*"])
+    result.stdout.fnmatch_lines(['*"1.28" is not a known version of Kubernetes: give one of 1.29, *'])
+
+
+def test_the_option_has_known_versions(project: pytest.Pytester) -> None:
+    result = project.runpytest("--noxu-kubernetes=1.31,1.38")
+    result.stderr.fnmatch_lines(['*noxu_kubernetes: "1.38" is not a known version of Kubernetes: give one of 1.29, *'])

@@ -31,7 +31,7 @@ def test_of_a_module_that_fails(noxu_module, name):
 
 
 def test_recordings_of_failed_tests_stay(pytester: pytest.Pytester) -> None:
-    pytester.makefile(".ini", pytest="[pytest]\nnoxu_profile=envtest\nnoxu_record=failed\n")
+    pytester.makefile(".ini", pytest="[pytest]\nnoxu_profile=envtest\nnoxu_record=failed\nnoxu_html=pages\n")
     pytester.makepyfile(test_a=TESTS)
     pytester.runpytest_inprocess("-p", "no:randomly", "-p", "no:xdist").assert_outcomes(passed=2, failed=2)
     found = {path.name: lines.read(path) for path in (pytester.path / "failed").iterdir()}
@@ -39,6 +39,9 @@ def test_recordings_of_failed_tests_stay(pytester: pytest.Pytester) -> None:
     [step] = [line for line in found["test_a.py-test_that_fails.noxu"].lines if "step" in line]
     assert (step["method"], step["body"]["metadata"]["name"]) == ("POST", "a")
     assert [step["method"] for step in found["test_a.py.noxu"].conversation] == ["POST"]
+    pages = {path.name: path.read_text() for path in (pytester.path / "pages").iterdir()}
+    assert sorted(pages) == [name.replace(".noxu", ".html") for name in sorted(found)]
+    assert "/api/v1/namespaces/default/configmaps" in pages["test_a.py-test_that_fails.html"]
 
 
 @pytest.mark.parametrize(

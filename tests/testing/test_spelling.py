@@ -90,6 +90,7 @@ PARAMETERS: dict[str, Checked | Free] = {
     "Noxu(disable_admission_plugins)": Checked(made(disable_admission_plugins="NamespaceLifecyle"), 'plugin "NamespaceLifecyle" is unknown .*; did you mean NamespaceLifecycle?'),
     "Noxu(enable_admission_plugins)": Checked(made(enable_admission_plugins=["LimitRangr"]), 'plugin "LimitRangr" is unknown .*; did you mean LimitRanger?'),
     "Noxu(gates)": Checked(made(gates={"CBORServing": True}), "unrecognized feature gate: CBORServing .*; did you mean CBORServingAndStorage?"),
+    "Noxu(kubernetes)": Checked(made(kubernetes="1.3"), '"1.3" is not a known version of Kubernetes: give one of 1.29, '),
     "Noxu(authorization_modes)": Checked(made(authorization_modes="RBCA"), 'authorization-mode "RBCA" is not a valid mode; did you mean RBAC? (this server has AlwaysAllow, '),
     "Noxu(users)": Checked(made(users={"jane": "system:mastres"}), 'groups: "system:mastres" is no group of Kubernetes; did you mean system:masters?'),
     "Noxu.get(what)": Checked(lambda noxu: noxu.get("widgetz", "a"), KIND, UnknownKind),

@@ -297,6 +297,7 @@ def add_test(command: argparse.ArgumentParser) -> None:
         "paths", nargs="*", type=Path, metavar="PATH", help="files of cases, or directories with files *_test.yaml"
     )
     values.repeated(command, "--run", "TEXT", "run only cases whose names contain this", parse=str, dest="names")
+    values.kubernetes(command, several=True, default="those that files give, or 1.37")
     command.add_argument(
         "--update", action="store_true", help="write what came into stored and converted of the cases where it differs"
     )

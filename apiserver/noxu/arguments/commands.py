@@ -45,6 +45,7 @@ COMMANDS: Final = {
     "log": "list what was written to a running server, by whom, and why",
     "report": "report what the clients of a running server do badly, and what to change",
     "rbac": "print the least roles for what the clients of a running server have asked",
+    "open": "show a recording in a browser, or make one file of it",
     "replay": "send the requests of a recording again, and compare the answers",
     "diff": "compare what a running server had at two moments, or the CRDs in files",
     "blame": "show who wrote each line of an object last",
@@ -63,7 +64,7 @@ _MODULES: Final = {
     "explore": "explore",
     **dict.fromkeys(("preview", "convert"), "upgrades"),
     **dict.fromkeys(("report", "rbac"), "manners"),
-    "replay": "recordings",
+    **dict.fromkeys(("open", "replay"), "recordings"),
     **dict.fromkeys(("diff", "blame", "bisect"), "past"),
     **dict.fromkeys(("envtest", "completion", "version", "help"), "commands"),
 }
@@ -230,6 +231,10 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
     "rbac": (
         ("noxu rbac --client operator/", "of the server of your kubeconfig"),
         ("noxu rbac --bind system:serviceaccount:shop:operator", "with bindings to the account that runs it"),
+    ),
+    "open": (
+        ("noxu open bug.noxu", "in a browser, at the address that it prints"),
+        ("noxu open bug.noxu --html bug.html", "as one file, which needs no server"),
     ),
     "replay": (
         ("noxu replay bug.noxu", "against a new server in memory"),

@@ -39,3 +39,17 @@ def _seconds(text: str) -> float:
 def complete_replay(options: argparse.Namespace) -> None:
     """Raises ValueError."""
     values.check_control(options)
+
+
+def add_open(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Show a recording in a browser, read only: what clients asked, what was written and why, the objects at the end. "
+        "`noxu serve --record FILE` makes recordings, and so do explorations."
+    )
+    command.add_argument("file", type=Path, metavar="FILE", help="the recording")
+    command.add_argument(
+        "--html", type=Path, metavar="OUT", help="write one file that a browser opens without a server, and end"
+    )
+    command.add_argument(
+        "--port", type=values.port, default=0, help="where it listens on 127.0.0.1 (default: a free one)"
+    )

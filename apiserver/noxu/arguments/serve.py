@@ -28,6 +28,7 @@ from noxu.config import (
     LogConfig,
     Requests,
 )
+from noxu.controllers import manager
 from noxu.expressions import expression
 from noxu.process.listeners import parse as parse_place
 from noxu.process.program import ProgramRun
@@ -429,9 +430,7 @@ def complete_serve(options: argparse.Namespace) -> None:
         raise ValueError("--deterministic has a clock of its own: leave --clock out")
     if options.deterministic is not None and not options.memory:
         raise ValueError("--deterministic needs --memory: objects that exist already would be younger than new ones")
-    for name in ("stages", "exec"):
-        if getattr(options, name) and options.nodes is None:
-            raise ValueError(f"--{name} is about simulated nodes: add --nodes")
+    manager.check_workloads(options.nodes, stages=bool(options.stages), exec=options.exec, option="--")
     if options.initial is not None and options.etcd_servers:
         raise ValueError("--from is for --memory and for a new data directory: noxu copy takes a file into etcd")
     list_of_controllers = controllers.controllers(options)

@@ -53,6 +53,9 @@ def boolean(text: str) -> bool:
     raise refused("must be true or false")
 
 
+_NEWEST: Final = releases.named(releases.NEWEST)
+
+
 def count(text: str) -> int:
     if not text.isdecimal():
         raise refused("must be a number that is not negative")
@@ -165,17 +168,19 @@ def feature_gates(command: argparse.ArgumentParser | argparse._ArgumentGroup) ->
     )
 
 
-def kubernetes(command: argparse.ArgumentParser | argparse._ArgumentGroup, *, several: bool) -> None:
+def kubernetes(
+    command: argparse.ArgumentParser | argparse._ArgumentGroup, *, several: bool, default: str = _NEWEST
+) -> None:
     """Add --kubernetes, whose value is a list of releases; with `several`, it may have more than one."""
-    known = f"{releases.named(releases.OLDEST)} to {releases.named(releases.NEWEST)}"
+    known = f"{releases.named(releases.OLDEST)} to {_NEWEST} (default: {default})"
     command.add_argument(
         "--kubernetes",
         type=_releases if several else _release,
         default=(),
         metavar="VERSION,..." if several else "VERSION",
-        help=f"judge as these versions of Kubernetes: {known} (default: {releases.named(releases.NEWEST)})"
+        help=f"judge as these versions of Kubernetes: {known}"
         if several
-        else f"answer as this version of Kubernetes: {known} (default: {releases.named(releases.NEWEST)})",
+        else f"answer as this version of Kubernetes: {known}",
     )
 
 

@@ -23,12 +23,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from noxu import releases
 from noxu.api.field import ROOT, child, index
 from noxu.api.field import Path as FieldPath
-from noxu.config import KUBERNETES_VERSION
 from noxu.features import listed_names, meant
 from noxu.manifests import documents
 from noxu.manifests.documents import Document
+from noxu.releases import NEWEST
 from noxu.values import Json, Object
 
 API_VERSION: Final = "noxu.dev/v1"
@@ -79,6 +80,8 @@ class CaseFile(NamedTuple):
     problems: Sequence[CaseProblem] = ()
     files: frozenset[Path] = frozenset()
     """The files and directories that it names."""
+    releases: Sequence[int] = (NEWEST,)
+    """Those of Kubernetes that its cases are run as."""
 
 
 def found(paths: Iterable[Path]) -> list[Path]:
@@ -118,6 +121,7 @@ class _Reading:
         self._document, self._directory, self._updates = document, directory, updates
         self._problems: list[CaseProblem] = []
         self._files: set[Path] = set()
+        self._releases: Sequence[int] = (NEWEST,)
 
     def read(self) -> CaseFile:
         value = self._document.value
@@ -129,7 +133,7 @@ class _Reading:
         self._names(value, _DOCUMENT, ROOT)
         given = self._given(value.get("given", {}))
         cases = list(self._cases(value.get("cases")))
-        return CaseFile(self._document, given, cases, self._problems, frozenset(self._files))
+        return CaseFile(self._document, given, cases, self._problems, frozenset(self._files), self._releases)
 
     def _refuse(self, field: FieldPath, message: str) -> None:
         self._problems.append(CaseProblem(field, message))
@@ -147,15 +151,17 @@ class _Reading:
             self._refuse("given", f"it is an object with {listed_names(_GIVEN)}")
             return {}
         self._names(given, _GIVEN, "given")
-        self._check_versions(given.get("kubernetes"))
+        self._read_versions(given.get("kubernetes"))
         return {name: list(self._sources(given[name], child("given", name))) for name in _MANIFESTS if name in given}
 
-    def _check_versions(self, wanted: Json) -> None:
-        for version in wanted if isinstance(wanted, list) else [] if wanted is None else [wanted]:
-            own = KUBERNETES_VERSION.removeprefix("v")
-            if str(version).removeprefix("v") not in (own, own.rpartition(".")[0]):
-                said = f"{version} is not emulated: cases run as Kubernetes {own.rpartition('.')[0]} does"
-                self._refuse("given.kubernetes", said)
+    def _read_versions(self, wanted: Json) -> None:
+        versions = wanted if isinstance(wanted, list) else [] if wanted is None else [wanted]
+        if not versions:
+            return
+        try:
+            self._releases = releases.parse_list(map(str, versions))
+        except ValueError as error:
+            self._refuse("given.kubernetes", str(error))
 
     def _sources(self, sources: Json, place: FieldPath) -> Iterator[Document]:
         if not isinstance(sources, list):

@@ -11,8 +11,8 @@ A `CaseResult` is what the pipeline did. A `Difference` is about one field of `e
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple, TypeVar
 
 from noxu.api import codec
 from noxu.api.errors import ApiError
@@ -20,6 +20,7 @@ from noxu.api.field import Path as FieldPath
 from noxu.api.json_patches import field_path, steps
 from noxu.cases.case_files import Case, CaseFile, CaseProblem
 from noxu.registry.trace import Step, Trace
+from noxu.releases import listed
 from noxu.values import Json, Object
 
 Verdict = Literal["passed", "failed", "unusable"]
@@ -72,6 +73,47 @@ class FileOutcome(NamedTuple):
     file: CaseFile
     outcomes: Sequence[CaseOutcome] = ()
     problems: Sequence[CaseProblem] = ()
+
+
+def of_releases(by_release: Mapping[int, FileOutcome]) -> FileOutcome:
+    """The outcomes of a file as several releases of Kubernetes: what only some of them say begins with these."""
+    outcomes = [*by_release.values()]
+    if len(outcomes) == 1:
+        return outcomes[0]
+    cases: dict[str, dict[int, CaseOutcome]] = {}
+    for release, outcome in by_release.items():
+        for each in outcome.outcomes:
+            cases.setdefault(each.case.name, {})[release] = each
+    problems = {release: outcome.problems for release, outcome in by_release.items()}
+    return FileOutcome(outcomes[0].file, [_case_of_releases(ran) for ran in cases.values()], _together(problems))
+
+
+def _case_of_releases(by_release: Mapping[int, CaseOutcome]) -> CaseOutcome:
+    ran = by_release.items()
+    return CaseOutcome(
+        next(iter(by_release.values())).case,
+        _together({release: outcome.differences for release, outcome in ran}),
+        next((outcome.explanation for _, outcome in ran if outcome.explanation), ()),
+        _together({release: outcome.problems for release, outcome in ran}),
+    )
+
+
+_Said = TypeVar("_Said", Difference, CaseProblem)
+
+
+def _together(by_release: Mapping[int, Sequence[_Said]]) -> list[_Said]:
+    """What releases say, each thing once."""
+    said: list[tuple[_Said, list[int]]] = []
+    for release, each in ((release, each) for release, several in by_release.items() for each in several):
+        same = next((having for other, having in said if other == each), None)
+        if same is None:
+            said.append((each, [release]))
+        else:
+            same.append(release)
+    return [
+        each if len(having) == len(by_release) else each._replace(message=f"{listed(having)}: {each.message}")
+        for each, having in said
+    ]
 
 
 def diff(expected: Json, got: Json) -> list[str]:

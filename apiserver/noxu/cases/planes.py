@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Final
 
 from noxu.api import codec
@@ -18,6 +19,7 @@ from noxu.api.errors import ApiError
 from noxu.cases.case_files import Case, CaseProblem
 from noxu.cases.outcomes import CaseResult
 from noxu.control_plane import WITHOUT_CONTROLLERS, ControlPlane, assemble, running
+from noxu.features import of_release
 from noxu.manifests import loading, restoring
 from noxu.manifests.documents import Document, LoadError, in_order
 from noxu.registry.access import User
@@ -26,6 +28,7 @@ from noxu.registry.draft import ENCODED, Action, Body, DeleteOptions, Options, O
 from noxu.registry.resource import Resource
 from noxu.registry.stored_object import StoredObject, object_at
 from noxu.registry.trace import Trace
+from noxu.releases import NEWEST
 from noxu.values import Json, Object, copy
 from noxu_storage.memory import MemoryStore
 from noxu_storage.types import Conflict
@@ -45,9 +48,12 @@ class UnusableCase(ValueError):
 
 
 @asynccontextmanager
-async def given_plane(given: Mapping[str, Sequence[Document]]) -> AsyncIterator[tuple[ControlPlane, list[CaseProblem]]]:
-    """A control plane with CRDs, objects and policies; and which of them it has refused."""
-    async with running(assemble(WITHOUT_CONTROLLERS, MemoryStore())) as plane:
+async def given_plane(
+    given: Mapping[str, Sequence[Document]], release: int = NEWEST
+) -> AsyncIterator[tuple[ControlPlane, list[CaseProblem]]]:
+    """A control plane of a release of Kubernetes, with CRDs, objects and policies; and which of them it has refused."""
+    config = replace(WITHOUT_CONTROLLERS, features=of_release(release))
+    async with running(assemble(config, MemoryStore())) as plane:
         problems = []
         for name in ("crds", "objects", "policies"):  # objects are older than policies
             for document in in_order(given.get(name, ())):

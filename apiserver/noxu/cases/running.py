@@ -15,10 +15,11 @@ from noxu.api.field import child
 from noxu.cases import planes
 from noxu.cases.case_files import Case, CaseFile, CaseProblem, read
 from noxu.cases.judging import differences, needs_trace
-from noxu.cases.outcomes import CaseOutcome, FileOutcome, explanation
+from noxu.cases.outcomes import CaseOutcome, FileOutcome, explanation, of_releases
 from noxu.cases.planes import UnusableCase
 from noxu.control_plane import ControlPlane
 from noxu.registry.offload import without_threads
+from noxu.releases import NEWEST
 
 Chosen = Callable[[Case], bool]
 Observe = Callable[[ControlPlane], object]
@@ -33,10 +34,16 @@ def nothing(_: ControlPlane) -> None: ...
 
 
 def run_paths(
-    paths: Iterable[Path], chosen: Chosen = every, observe: Observe = nothing, *, updates: bool = False
+    paths: Iterable[Path],
+    chosen: Chosen = every,
+    observe: Observe = nothing,
+    *,
+    updates: bool = False,
+    releases: Sequence[int] = (),
 ) -> list[FileOutcome]:
-    """Read and run files. `updates`: see `case_files.read`."""
-    return run([read(path, updates=updates) for path in paths], chosen, observe)
+    """Read and run files. `updates`: see `case_files.read`. `releases` of Kubernetes replace those that files give."""
+    files = [read(path, updates=updates) for path in paths]
+    return run([file._replace(releases=releases) for file in files] if releases else files, chosen, observe)
 
 
 def run(files: Sequence[CaseFile], chosen: Chosen = every, observe: Observe = nothing) -> list[FileOutcome]:
@@ -45,21 +52,23 @@ def run(files: Sequence[CaseFile], chosen: Chosen = every, observe: Observe = no
 
 
 async def _run(files: Sequence[CaseFile], chosen: Chosen, observe: Observe) -> list[FileOutcome]:
-    outcomes: dict[int, FileOutcome] = {}
-    together: dict[bytes, list[CaseFile]] = {}
+    outcomes: dict[int, dict[int, FileOutcome]] = {id(file): {} for file in files}  # of each file by release
+    together: dict[tuple[int, bytes], list[CaseFile]] = {}
     for file in files:
         if file.problems:
-            outcomes[id(file)] = FileOutcome(file, problems=file.problems)
-        else:
-            together.setdefault(_given_key(file), []).append(file)
+            outcomes[id(file)][NEWEST] = FileOutcome(file, problems=file.problems)
+            continue
+        given = _given_key(file)
+        for release in file.releases:
+            together.setdefault((release, given), []).append(file)
     with without_threads():
-        for members in together.values():
-            async with planes.given_plane(members[0].given) as (plane, problems):
+        for (release, _), members in together.items():
+            async with planes.given_plane(members[0].given, release) as (plane, problems):
                 observe(plane)
                 for file in members:
                     ran = [] if problems else [await _case(plane, case) for case in file.cases if chosen(case)]
-                    outcomes[id(file)] = FileOutcome(file, ran, problems)
-    return [outcomes[id(file)] for file in files]
+                    outcomes[id(file)][release] = FileOutcome(file, ran, problems)
+    return [of_releases(outcomes[id(file)]) for file in files]
 
 
 def _given_key(file: CaseFile) -> bytes:

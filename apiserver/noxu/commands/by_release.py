@@ -2,7 +2,8 @@
 
     1.29, 1.30: spec.…rule: Invalid value: …: undeclared reference to 'cidr'   (`cidr` is for rules since Kubernetes 1.31)
 
-A finding of all releases is listed as it is. The advice about a function of a later release is given for one release, too.
+A finding of all releases is listed as it is. The advice about a function or kind of a later release is given for one release,
+too.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from typing import Final
 
 from noxu import releases
 from noxu.commands.findings import Checked, Finding, Result
-from noxu.releases import libraries
+from noxu.releases import kinds, libraries
 
 _UNDECLARED: Final = re.compile(r"undeclared reference to '([^']+)'")
+_NO_MATCHES: Final = re.compile(r'no matches for kind "([^"]+)" in version "([^"]+)"')
 _RESULTS: Final[tuple[Result, ...]] = ("unreadable", "refused", "valid", "skipped")
 """From the one that counts most: an object that one release refuses is refused."""
 
@@ -41,9 +43,11 @@ def merged_documents(by_release: Mapping[int, Sequence[Checked]]) -> list[Checke
 
 
 def advised(finding: Finding) -> Finding:
-    """The finding, with the release that brought a function which is undeclared before."""
+    """The finding, with the release that brought a function or a kind which is unknown before."""
     if finding.advice:
         return finding
+    if (unknown := _NO_MATCHES.search(finding.message)) and (brought := kinds.since(unknown[2], unknown[1])):
+        return finding._replace(advice=f"Kubernetes has this kind in {unknown[2]} since {releases.named(brought)}.")
     later = {name: since for name in _UNDECLARED.findall(finding.message) if (since := libraries.since(name))}
     advice = "; ".join(
         f"`{name}` is for rules since Kubernetes {releases.named(since)}" for name, since in later.items()

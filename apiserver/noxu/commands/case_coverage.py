@@ -21,10 +21,13 @@ from noxu.coverage.collecting import Collector
 from noxu.values import Object
 
 
-def run(files: Sequence[Path], chosen: running.Chosen, *, updates: bool) -> tuple[list[FileOutcome], Object]:
+def run(
+    files: Sequence[Path], chosen: running.Chosen, *, updates: bool, releases: Sequence[int]
+) -> tuple[list[FileOutcome], Object]:
     """The outcomes of files, and what a collector has collected."""
     collector = Collector()
-    return running.run_paths(files, chosen, collector.follow, updates=updates), collector.collected()
+    outcomes = running.run_paths(files, chosen, collector.follow, updates=updates, releases=releases)
+    return outcomes, collector.collected()
 
 
 def report(options: argparse.Namespace, collections: Sequence[Object]) -> int:

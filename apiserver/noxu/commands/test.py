@@ -3,6 +3,7 @@
     noxu test tests/                  # all files *_test.yaml
     noxu test --update tests/         # what came becomes what is expected, in `stored` and `converted`
     noxu test --coverage tests/       # and which parts of the schemas they have shown
+    noxu test --kubernetes 1.29,1.37 tests/   # as these versions, whatever the files give
     noxu test --watch .               # again, whenever a file changes that a file of cases names
 
 A case that fails has findings at the fields that it expects, each with a diff in YAML, and what the stages of the write said.
@@ -77,7 +78,7 @@ class _Ran(NamedTuple):
 
 
 def _ran(options: argparse.Namespace, files: Sequence[Path]) -> _Ran:
-    run_files = partial(_run_files, tuple(options.names), options.update, options.coverage)
+    run_files = partial(_run_files, tuple(options.names), options.update, options.coverage, options.kubernetes)
     if options.jobs == 1 or len(files) < 2:
         return run_files(files)
     from concurrent.futures import ProcessPoolExecutor  # takes long to import
@@ -90,11 +91,13 @@ def _ran(options: argparse.Namespace, files: Sequence[Path]) -> _Ran:
     return _Ran(outcomes, [collected for part in of_parts for collected in part.collections])
 
 
-def _run_files(names: Sequence[str], updates: bool, coverage: bool, files: Sequence[Path]) -> _Ran:
+def _run_files(
+    names: Sequence[str], updates: bool, coverage: bool, releases: Sequence[int], files: Sequence[Path]
+) -> _Ran:
     """In any process."""
     if not coverage:
-        return _Ran(running.run_paths(files, _chosen(names), updates=updates))
-    outcomes, collected = import_module(COVERAGE).run(files, _chosen(names), updates=updates)
+        return _Ran(running.run_paths(files, _chosen(names), updates=updates, releases=releases))
+    outcomes, collected = import_module(COVERAGE).run(files, _chosen(names), updates=updates, releases=releases)
     return _Ran(outcomes, [collected])
 
 

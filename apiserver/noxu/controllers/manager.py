@@ -116,15 +116,24 @@ def check_controllers(items: Iterable[str], *, has_nodes: bool = False) -> None:
         raise ValueError(f"{text}: this server has {', '.join(has)}")
 
 
-def check_workloads(nodes: int | None, *, stages: bool, exec: str) -> None:  # noqa: A002 - the option's name
-    """Raises ValueError for what no server with simulated nodes can be, and for what needs them."""
+def check_workloads(
+    nodes: int | None,
+    *,
+    stages: bool,
+    exec: str,  # noqa: A002 - the option's name
+    option: str = "",
+) -> None:
+    """Raises ValueError for what no server with simulated nodes can be, and for what needs them.
+
+    `option` is what comes before a name where a person writes it, `--` in a command.
+    """
     if nodes is not None and not 0 <= nodes <= MAX_NODES:
-        raise ValueError(f"nodes: {nodes} is not a number from 0 to {MAX_NODES}")
+        raise ValueError(f"{option}nodes: {nodes} is not a number from 0 to {MAX_NODES}")
     if exec not in EXEC_ANSWERS:
-        raise ValueError(f'exec: "{exec}" is not {EXEC_ANSWERS[1]}{meant(exec, EXEC_ANSWERS[1:])}')
+        raise ValueError(f'{option}exec: "{exec}" is not {EXEC_ANSWERS[1]}{meant(exec, EXEC_ANSWERS[1:])}')
     for name, is_given in (("stages", stages), ("exec", bool(exec))):
         if is_given and nodes is None:
-            raise ValueError(f"{name} is about simulated nodes: add nodes")
+            raise ValueError(f"{option}{name} is about simulated nodes: add {option}nodes")
 
 
 def check_leader_election(election: LeaderElection) -> None:

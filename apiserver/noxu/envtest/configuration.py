@@ -16,7 +16,7 @@ from ipaddress import IPv4Network, ip_address
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
-from noxu import features
+from noxu import features, releases
 from noxu.config import (
     DEFAULT_EVENT_TTL,
     DEFAULT_REQUESTS,
@@ -47,6 +47,7 @@ SMALLEST_NETWORK: Final = 8  # addresses
 MAX_PORT: Final = 65535
 _NO_ROOM: Final = "invalid configuration: MaxRequestsInFlight=0 and MaxMutatingRequestsInFlight=0; they must add up to something positive"
 _PORTS: Final = re.compile(r"(?P<first>\d+)(-(?P<last>\d+)|\+(?P<number>\d+))?")
+KUBERNETES: Final = "NOXU_KUBERNETES"
 STOP_WITHIN: Final = 0.2  # seconds: envtest waits for the end after each suite
 
 
@@ -96,7 +97,7 @@ def configure(
     nodes, stages, answer = _workloads(environment)
     profile, controllers = _controllers(environment, nodes)
     plugins, unavailable = _plugins(arguments)
-    gates, unknown = _gates(arguments)
+    gates, unknown = _gates(arguments, release_of(environment))
     try:
         disabled, absent = parse(arguments.all("runtime-config"), PRIORITIES)
     except ValueError as error:
@@ -328,7 +329,16 @@ def _node_ports(arguments: Arguments) -> range:
     return range(first, last + 1)
 
 
-def _gates(arguments: Arguments) -> tuple[features.Features, list[str]]:
+def release_of(environment: Mapping[str, str]) -> int:
+    """The release of Kubernetes that NOXU_KUBERNETES names. Raises RefusedFlags."""
+    text = environment.get(KUBERNETES)
+    try:
+        return releases.parse(text) if text else releases.NEWEST
+    except ValueError as error:
+        raise RefusedFlags(f"{KUBERNETES}: {error}") from None
+
+
+def _gates(arguments: Arguments, release: int) -> tuple[features.Features, list[str]]:
     """The feature gates that are known here; a note for each of the others."""
     here, notes = [], []
     for item in arguments.all("feature-gates"):
@@ -338,7 +348,7 @@ def _gates(arguments: Arguments) -> tuple[features.Features, list[str]]:
         elif gate:
             notes.append(f"--feature-gates: this server does not have {gate}; it has no effect")
     try:
-        return features.parse_gates(here), notes
+        return features.parse_gates(here, release), notes
     except ValueError as error:
         raise RefusedFlags(str(error)) from None
 

@@ -6,7 +6,7 @@ are written: the objects into the data directory of etcd, a certificate into --c
 
 Command lines are fixed by test tools, so settings for which kube-apiserver has no flags are in the environment:
 NOXU_PROFILE and NOXU_CONTROLLERS, as `--profile` and `--controllers` of `noxu serve`, NOXU_FAULTS and NOXU_LATENCY, as
-`--faults` and `--latency`, and NOXU_LOG, a file for the log.
+`--faults` and `--latency`, NOXU_KUBERNETES, as `--kubernetes`, and NOXU_LOG, a file for the log.
 The server stops with the process that has started it, unless NOXU_EXIT_WITH_PARENT is false: a test that is killed
 leaves nothing behind.
 """
@@ -21,8 +21,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from noxu import garbage
-from noxu.config import KUBERNETES_VERSION, StartError
+from noxu import garbage, releases
+from noxu.config import StartError
 from noxu.envtest import configuration, data_directory, flags
 from noxu.envtest.etcd import parent
 from noxu.envtest.flags import Arguments, FlagError, parse
@@ -42,6 +42,16 @@ def main() -> NoReturn:
     garbage.end_process(run(sys.argv[1:]))
 
 
+def _print_version() -> int:
+    try:
+        release = configuration.release_of(os.environ)
+    except configuration.RefusedFlags as error:
+        sys.stderr.write(f"Error: {error}\n")
+        return 1
+    sys.stdout.write(f"Kubernetes v{releases.named(release)}.0\n")
+    return 0
+
+
 def run(words: Sequence[str]) -> int:
     """Exit status 0: stopped; 1: the flags are invalid, or the server cannot start."""
     try:
@@ -53,8 +63,7 @@ def run(words: Sequence[str]) -> int:
         sys.stdout.write(flags.help_text())
         return 0
     if arguments.has("version"):
-        sys.stdout.write(f"Kubernetes v{KUBERNETES_VERSION}\n")
-        return 0
+        return _print_version()
     try:
         if log := os.environ.get("NOXU_LOG"):
             _redirect(log)

@@ -168,6 +168,7 @@ def explore(
 ) -> Iterator[Judged | Confirmed]:
     """Run plans, `exploration.jobs` at a time, until a moment of the monotonic clock, or until `runs.interrupt`."""
     known: set[tuple[str, str, str, int]] = set()
+    numbered = 0
     waiting = list(plans)
     found: list[Callable[[], Judged | Confirmed]] = []  # to be confirmed, before other plans
     running: set[Future[Judged | Confirmed]] = set()
@@ -185,7 +186,10 @@ def explore(
                 for future in done:
                     happening = future.result()
                     if isinstance(happening, Judged) and _is_new(happening, known):
-                        found.append(partial(confirm, exploration, learnt, happening, len(known)))
+                        numbered += 1
+                        found.append(partial(confirm, exploration, learnt, happening, numbered))
+                    if isinstance(happening, Confirmed):  # it may be another one than the gravest of the first run
+                        known.add(_identity(happening.plan, happening.finding))
                     yield happening
         except RunInterrupted:
             return
@@ -198,31 +202,39 @@ def _is_new(judged: Judged, known: set[tuple[str, str, str, int]]) -> bool:
     """Whether it shows what no other plan of its class has shown in that step; it is known then."""
     if not judged.findings or judged.recording is None:
         return False
-    before, first = len(known), judged.findings[0]
-    known.add((judged.plan.klass, *first.signature, first.step))
+    before = len(known)
+    known.add(_identity(judged.plan, judged.findings[0]))
     return len(known) > before
+
+
+def _identity(plan: RunPlan, finding: RunFinding) -> tuple[str, str, str, int]:
+    return (plan.klass, *finding.signature, finding.step)
 
 
 # -- confirming -------------------------------------------------------------------------------------------------------
 
 
 def confirm(exploration: Exploration, learnt: Learnt, judged: Judged, number: int) -> Confirmed:
-    """Run the plan again, and leave out what the finding does not need."""
+    """Run the plan again, and leave out what the finding does not need.
+
+    The finding is the gravest of the first run that shows again: on a busy machine graver ones may be about time only.
+    """
     patient = replace(exploration, quiet=min(exploration.quiet * PATIENCE, 3.0))
     again = attempt(patient, learnt, judged.plan)
-    first = judged.findings[0]
-    same = [finding for finding in again.findings if finding.signature == first.signature]
+    shown_again = {each.signature: each for each in reversed(again.findings)}  # the first of each signature
+    finding = next((shown_again[each.signature] for each in judged.findings if each.signature in shown_again), None)
     assert judged.recording is not None
-    if not same or again.recording is None:
-        return Confirmed(number, first, judged.findings[1:], judged.plan, judged.recording, is_stable=False)
-    plan, recording, finding = judged.plan, again.recording, same[0]
+    if finding is None or again.recording is None:
+        first, *others = judged.findings
+        return Confirmed(number, first, others, judged.plan, judged.recording, is_stable=False)
+    plan, recording, signature = judged.plan, again.recording, finding.signature
     if len(judged.plan.faults) > 1:
 
         def shows(faults: Sequence[object]) -> bool:
             smaller = judged.plan._replace(faults=tuple(faults))  # type: ignore[arg-type]
             found = attempt(exploration, learnt, smaller).findings
-            return any(each.signature == first.signature for each in found)
+            return any(each.signature == signature for each in found)
 
         plan = judged.plan._replace(faults=tuple(smallest(judged.plan.faults, shows)))
-    others = [each for each in again.findings if each.signature != first.signature]
+    others = [each for each in again.findings if each.signature != signature]
     return Confirmed(number, finding, others, plan, recording, is_stable=True)

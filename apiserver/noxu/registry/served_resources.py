@@ -122,13 +122,13 @@ class ServedResources:
         builtins: Sequence[Versions] = (),
         defined: Mapping[str, Versions] | None = None,
         elsewhere: frozenset[tuple[str, str]] = frozenset(),
-        disabled: frozenset[tuple[str, str]] = frozenset(),
+        disabled: frozenset[tuple[str, ...]] = frozenset(),
         *,
         built_in: Paths | None = None,
         custom: Mapping[Path, Resource] | None = None,
     ) -> None:
         """`elsewhere` are group versions that another API server is registered for; `disabled` are those of built-in kinds
-        that clients cannot use. The server itself does: it stores the objects that it needs. `built_in` are the paths of
+        that clients cannot use, or single resources of these, with their plurals. The server itself does: it stores the objects that it needs. `built_in` are the paths of
         `builtins`, `custom` those of `defined`, None: they have to be found.
         """
         self._builtins = tuple(builtins)
@@ -145,7 +145,9 @@ class ServedResources:
         self.by_path: dict[Path, Resource] = {**served, **(self._custom if custom is None else custom), **served}
         """Those that clients can use, by group, version and plural; built-in ones come first, and take precedence."""
         self._own = (
-            {path: resource for path, resource in self.by_path.items() if path[:2] in disabled} if disabled else {}
+            {path: resource for path, resource in self.by_path.items() if disabled.intersection((path[:2], path))}
+            if disabled
+            else {}
         )
         for path in self._own:
             del self.by_path[path]  # of the new dict, before it is shared
@@ -222,7 +224,7 @@ class ServedResources:
     def find_kind(self, api_version: str, kind: str) -> Resource | None:
         """A resource that clients can use, None if there is none. Few of them are asked often, so there is no index of all."""
         built_in = self._built_in.kinds.get((api_version, kind))
-        if built_in is not None and (built_in.group, built_in.version) not in self._disabled:
+        if built_in is not None and (built_in.group, built_in.version, built_in.plural) not in self._own:
             return built_in
         for resource in self.by_path.values():
             if resource.type is CUSTOM and resource.kind == kind and resource.api_version == api_version:

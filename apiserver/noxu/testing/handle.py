@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeVar, cast
 from weakref import WeakKeyDictionary
 
-from noxu import features
+from noxu import features, releases
 from noxu.clock import SYSTEM_CLOCK, Clock
 from noxu.config import (
     DEFAULT_AUTHENTICATION,
@@ -78,6 +78,8 @@ Users = Iterable[str] | Mapping[str, Iterable[str]]
 
 running: WeakKeyDictionary[Noxu, RecentRequests] = WeakKeyDictionary()
 """The servers of this process that run, and what they were asked."""
+NEWEST_VERSION: Final = releases.named(releases.NEWEST)
+"""Of Kubernetes: what servers answer as by default."""
 started: list[Callable[[Noxu, Server], object]] = []
 """What is called with each of them, and the server behind it, when it has loaded its manifests."""
 stopping: list[Callable[[Noxu], object]] = []
@@ -133,6 +135,7 @@ class Noxu(
         stages: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
         exec: str = "",  # noqa: A002 - the option's name
         record: str | os.PathLike[str] | None = None,
+        kubernetes: str = NEWEST_VERSION,
     ) -> None:
         """`directory` is the directory of the kubeconfig; None: a temporary one, which `stop` removes.
 
@@ -145,10 +148,10 @@ class Noxu(
         `history` is that of `noxu serve`: a duration, `all` or `off`. `faults`, a plan, and `latency` are those of `noxu serve`.
         So is `tracing_config_file`, for spans of the requests. `nodes`: the number of simulated nodes, which come with the
         controllers of workloads; None: neither. `stages`, files with rules for pods, and `exec` are those of `noxu serve`.
-        So is `record`, the file of a recording.
+        So are `record`, the file of a recording, and `kubernetes`, the version that the server answers as.
 
         Where several names or sources are expected, one may be given by itself. Raises LoadError for sources that cannot be
-        read, and ValueError for unknown profiles, controllers, plug-ins, gates and modes.
+        read, and ValueError for unknown profiles, controllers, plug-ins, gates, modes and versions.
         """
         controllers = None if controllers is None else names(controllers)
         if deterministic is not None and (data is not None or clock is not SYSTEM_CLOCK):
@@ -168,7 +171,7 @@ class Noxu(
                     names(disable_admission_plugins),
                     controllers=manager.has_accounts(profile, controllers),
                 ),
-                features=_features(gates or {}),
+                features=_features(gates or {}, releases.parse(kubernetes)),
                 authentication=authentication,
                 authorization_modes=None if authorization_modes is None else modes(names(authorization_modes)),
                 tls=TlsOptions() if tls else None,
@@ -454,8 +457,8 @@ def _with_groups(users: Users) -> dict[str, tuple[str, ...]]:
     return {name: addresses.groups(groups) for name, groups in users.items()}
 
 
-def _features(gates: Mapping[str, bool]) -> Features:
-    return features.parse_gates([f"{gate}={str(enabled).lower()}" for gate, enabled in gates.items()])
+def _features(gates: Mapping[str, bool], release: int) -> Features:
+    return features.parse_gates([f"{gate}={str(enabled).lower()}" for gate, enabled in gates.items()], release)
 
 
 # -- the fixture `make_noxu` -----------------------------------------------------------------------------------------
@@ -490,6 +493,7 @@ class MakeNoxu(Protocol):
         stages: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
         exec: str = "",  # noqa: A002 - the option's name
         record: str | os.PathLike[str] | None = None,
+        kubernetes: str = NEWEST_VERSION,
     ) -> AwaitableNoxu: ...
 
 

@@ -118,6 +118,11 @@ OPTIONS: Final = (
         "disable_admission_plugins", "args", "admission plug-ins that no Noxu server runs, such as NamespaceLifecycle"
     ),
     Option("feature_gates", "args", "the feature gates of Noxu servers: GATE=true, GATE=false"),
+    Option(
+        "kubernetes",
+        "string",
+        "the version of Kubernetes that Noxu servers answer as; tests run once for each of several",
+    ),
     Option("authorization_modes", "args", "who decides what users may do: AlwaysAllow (default), RBAC"),
     Option("tls", "bool", "Noxu servers serve HTTPS"),
     Option("strict", "bool", "Noxu servers refuse unknown fields, where a call does not say otherwise"),
@@ -148,6 +153,7 @@ OPTIONS: Final = (
         "files of cases, as for `noxu test`, and directories with files *_test.yaml: each case is a test",
     ),
     Option("record", "string", "a directory in which the recordings of failed tests stay, for noxu replay"),
+    Option("html", "string", "a directory in which a page stays for each failed test, with what was asked and written"),
     Option(
         "coverage",
         "bool",
@@ -267,14 +273,17 @@ def _check_options(config: pytest.Config) -> None:
     values = {name: value for name in _CHECKED if (value := _option(config, name))}
     if values:
         try:
-            _late(HANDLE).Noxu(**_arguments(config) | {"manifests": ()})
+            for version in _versions_of_option(config) or [""]:
+                versioned = {"kubernetes": version} if version else {}
+                _late(HANDLE).Noxu(**_arguments(config) | {"manifests": ()} | versioned)
         except ValueError as error:
             raise pytest.UsageError(f"{', '.join(f'noxu_{name}' for name in values)}: {error}") from None
 
 
 _CHECKED: Final = (
     "profile", "controllers", "nodes", "stages", "exec", "disable_admission_plugins", "feature_gates", "authorization_modes",
-    "latency"
+    "latency",
+    "kubernetes",
 )  # fmt: skip
 """Options that a server checks, which is imported only if there is one."""
 
@@ -332,14 +341,22 @@ def _arguments(config: pytest.Config) -> dict[str, Any]:
     if stages := _option(config, "stages"):
         arguments["stages"] = stages
     for name in ("faults", "tracing_config_file"):
-        if file := _option(config, name):
-            arguments[name] = _beginning(config, name) / file
+        if file := _place(config, name):
+            arguments[name] = file
     if gates := _option(config, "feature_gates"):
         pairs = (gate.partition("=") for gate in gates)
         arguments["gates"] = {gate: value.lower() == "true" for gate, _, value in pairs}
+    if len(versions := _versions_of_option(config)) == 1:
+        arguments["kubernetes"] = versions[0]
     arguments["disable_admission_plugins"] = _option(config, "disable_admission_plugins") or []
     arguments["manifests"] = _option(config, "manifests") or []
     return arguments
+
+
+def _place(config: pytest.Config, name: str) -> Path | None:
+    """The path that an option has."""
+    named = _option(config, name)
+    return _beginning(config, name) / named if named else None
 
 
 def _beginning(config: pytest.Config, name: str) -> Path:
@@ -358,6 +375,38 @@ def _marked(node: Any, config: pytest.Config) -> dict[str, Any]:
     for mark in reversed(marks):
         arguments |= mark.kwargs
     return arguments | {"manifests": manifests, "disable_admission_plugins": disabled}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test of several versions of Kubernetes once for each, with a server that answers as it."""
+    versions = _versions(metafunc.definition, metafunc.config)
+    if len(versions) > 1:
+        for name in _OF_VERSIONS:
+            if name in metafunc.fixturenames:
+                metafunc.parametrize(name, versions, indirect=True)
+
+
+_OF_VERSIONS: Final = ("noxu", "noxu_class", "noxu_module", "noxu_session")
+
+
+def _versions(node: Any, config: pytest.Config) -> list[str]:
+    """The versions of Kubernetes of the closest mark that has some, else of the option."""
+    marked = next(
+        (mark.kwargs["kubernetes"] for mark in node.iter_markers("noxu") if "kubernetes" in mark.kwargs), None
+    )
+    if marked is not None:
+        return [marked] if isinstance(marked, str) else list(map(str, marked))
+    return _versions_of_option(config)
+
+
+def _versions_of_option(config: pytest.Config) -> list[str]:
+    return [version for version in str(_option(config, "kubernetes") or "").split(",") if version]
+
+
+def _of_version(request: pytest.FixtureRequest, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments for the version of Kubernetes that the test runs with."""
+    versions = [request.param] if hasattr(request, "param") else _versions(request.node, request.config)
+    return arguments | ({"kubernetes": versions[0]} if versions else {})
 
 
 def _sources(mark: pytest.Mark) -> tuple[Source, ...]:
@@ -382,28 +431,28 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 @pytest.fixture
 def noxu(request: pytest.FixtureRequest) -> Iterator[Noxu]:
     """A server for this test only: in this process, in memory, on a free port."""
-    with _running(request, _marked(request.node, request.config)) as server:
+    with _running(request, _of_version(request, _marked(request.node, request.config))) as server:
         yield server
 
 
 @pytest.fixture(scope="class")
 def noxu_class(request: pytest.FixtureRequest) -> Iterator[Noxu]:
     """One server for all tests of the class."""
-    with _running(request, _marked(request.node, request.config)) as server:
+    with _running(request, _of_version(request, _marked(request.node, request.config))) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def noxu_module(request: pytest.FixtureRequest) -> Iterator[Noxu]:
     """One server for all tests of the module."""
-    with _running(request, _marked(request.node, request.config)) as server:
+    with _running(request, _of_version(request, _marked(request.node, request.config))) as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def noxu_session(request: pytest.FixtureRequest) -> Iterator[Noxu]:
     """One server for all tests of the session."""
-    with _running(request, _arguments(request.config)) as server:
+    with _running(request, _of_version(request, _arguments(request.config))) as server:
         yield server
 
 
@@ -472,9 +521,10 @@ def _with_directory(request: pytest.FixtureRequest, arguments: Mapping[str, Any]
 
     Its recording is in a file of the node.
     """
-    if (records := _option(request.config, "record")) and "record" not in arguments:
+    places = {name: _place(request.config, name) for name in ("record", "html")}
+    if any(places.values()) and "record" not in arguments:
         with (
-            _late(RECORDINGS).recorded(request.node, _beginning(request.config, "record") / records) as file,
+            _late(RECORDINGS).recorded(request.node, places["record"], places["html"]) as file,
             _with_directory(request, {**arguments, "record": file}) as complete,
         ):
             yield complete

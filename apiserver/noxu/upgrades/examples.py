@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import Final, NamedTuple
 
@@ -24,10 +25,10 @@ from noxu.schema.structural import MISSING, Structural
 from noxu.upgrades.schema_places import SchemaPlace, SchemaStep, differing_fields, node_at, requiring
 from noxu.values import Object, copy, equal
 
-_FEW: Final = 3
-_MANY: Final = 16
+_FEW: Final = 4
+_MANY: Final = 10
 """How many objects are tried: for a change that is certain, and for one that is not."""
-_FAILURES: Final = 2
+_FAILURES: Final = 4
 _LARGEST: Final = 300
 """The characters, items or fields that a value may have to leave a bound."""
 _EXTRA: Final = "any"
@@ -72,10 +73,14 @@ def example_of(
 
 
 def _choices(count: int) -> Iterator[Choose]:
-    """The simplest choices, then others, always the same."""
+    """The simplest choices, then others of which half are the simplest, always the same ones."""
     yield lambda _: 0
     for seed in range(count):
-        yield Random(seed).randrange  # noqa: S311 - no secret
+        yield partial(_chosen, Random(seed))  # noqa: S311 - no secret
+
+
+def _chosen(random: Random, options: int) -> int:
+    return random.randrange(options) if random.random() < 0.5 else 0
 
 
 def _is_kept(value: Object, resource: Resource) -> bool:

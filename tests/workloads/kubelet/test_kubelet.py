@@ -284,6 +284,17 @@ def test_a_debugger_runs_beside_a_container_that_crashes() -> None:
     assert status["state"] == {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
 
 
+def test_a_debugger_that_is_added_to_a_pod_runs() -> None:
+    timeline = Timeline(pod())
+    timeline.until(3)
+    value = timeline.play.get(PODS, POD)
+    debugged = {**value["spec"], "ephemeralContainers": [{"name": "debugger", "image": "busybox"}]}
+    timeline.play.add(PODS, {**value, "spec": debugged})
+    timeline.play.run(timeline.lives.steps, POD)
+    [status] = timeline.play.get(PODS, POD)["status"]["ephemeralContainerStatuses"]
+    assert (status["name"], list(status["state"])) == ("debugger", ["running"])
+
+
 # -- deletion ---------------------------------------------------------------------------------------------------------
 
 

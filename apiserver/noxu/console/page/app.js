@@ -5,20 +5,22 @@
 //     export const kindsView = { route: "kinds", title: "Objects", component: Kinds };
 //
 // Its component gets {source, route, hasView, session, askToken}. `isHidden`: there are ways to it, but none in the navigation.
+// An opened recording has the views with `inRecordings`, and those `ofRecordings`, which a server has not.
 // The modules are joined into one for the static page: a name is at top level once over all of them, no export is a
 // default, no import renames, and each import is on a line of its own.
 import { html, render, useEffect, useState } from "./vendor/preact.js";
 import { go, hrefOf, useRoute } from "./router.js";
-import { liveSource } from "./data.js";
+import { liveSource, recordedSource } from "./data.js";
 import { Dialog, Field, Problem } from "./widgets.js";
 import { timelineView } from "./timeline.js";
 import { kindsView } from "./kinds.js";
 import { objectView } from "./objects.js";
 import { whyView } from "./why.js";
 import { schemaView } from "./schema.js";
+import { recordingView } from "./recording.js";
 
-const VIEWS = [timelineView, kindsView, objectView, whyView, schemaView];
-const hasView = (route) => VIEWS.some((each) => each.route === route);
+const VIEWS = [timelineView, kindsView, objectView, whyView, schemaView, recordingView];
+const viewsOf = (source) => VIEWS.filter((each) => (source.isLive ? !each.ofRecordings : each.ofRecordings || each.inRecordings));
 
 function App({ source }) {
   const route = useRoute();
@@ -28,15 +30,17 @@ function App({ source }) {
   useEffect(() => {
     givenToken(source).then(about);
   }, [source]);
-  const view = VIEWS.find((each) => each.route === route.name) || VIEWS[0];
+  const views = viewsOf(source);
+  const hasView = (name) => views.some((each) => each.route === name);
+  const view = views.find((each) => each.route === route.name) || views[0];
   useEffect(() => {
     document.title = `${view.title} · Noxu`;
   }, [view]);
   return html`
     <a class="skip" href="#main" onClick=${skipToMain}>Skip to the content</a>
     <header class="top">
-      <a class="mark" href=${hrefOf(VIEWS[0].route)}>Noxu</a>
-      <nav aria-label="Views">${VIEWS.filter((each) => !each.isHidden).map(
+      <a class="mark" href=${hrefOf(views[0].route)}>Noxu</a>
+      <nav aria-label="Views">${views.filter((each) => !each.isHidden).map(
         (each) => html`<a href=${hrefOf(each.route)} aria-current=${each === view ? "page" : undefined}>${each.title}</a>`,
       )}</nav>
       <div class="state">
@@ -54,7 +58,7 @@ function skipToMain(event) {
   document.getElementById("main").focus();
 }
 
-const STATES = { connecting: "Connecting", live: "Live", lost: "No connection" };
+const STATES = { connecting: "Connecting", live: "Live", lost: "No connection", opened: "Recording" };
 
 function Connection({ source }) {
   const [state, setState] = useState("connecting");
@@ -66,7 +70,7 @@ function Connection({ source }) {
 async function givenToken(source) {
   const [, token] = /^#token=(\w+)$/.exec(location.hash) || [];
   if (!token) return;
-  go(hrefOf(VIEWS[0].route), true);
+  go(hrefOf(viewsOf(source)[0].route), true);
   await source.send("POST", "/_noxu/console/session", { token }).catch(() => null); // then the page is read only, and says so
 }
 
@@ -88,4 +92,4 @@ function Token({ source, close, begun }) {
   </form><//>`;
 }
 
-render(html`<${App} source=${liveSource()} />`, document.getElementById("app"));
+render(html`<${App} source=${recordedSource() || liveSource()} />`, document.getElementById("app"));

@@ -5,7 +5,7 @@
 //     await source.send(method, path, body)
 //     await source.table(path, query)    a list as the API's Table
 //     source.follow(listener)            calls it with each line of the live stream; returns what ends that
-//     source.onState(listener)           calls it with "connecting", "live", "lost"; returns what ends that
+//     source.onState(listener)           calls it with "connecting", "live", "lost", "opened"; returns what ends that
 //
 // All followers share one stream, which is open while there is one. After a break it begins again, a little later each time.
 
@@ -88,6 +88,31 @@ export function liveSource() {
       observers.add(listener);
       listener(state);
       return () => observers.delete(listener);
+    },
+  };
+}
+
+// A recording: its answers are in the page itself, by their paths. Null: the page has none.
+export function recordedSource() {
+  const element = document.getElementById("noxu-recording");
+  if (!element) return null;
+  const answers = JSON.parse(element.textContent);
+  const refuse = () => Promise.reject(new Refused({ code: 404, reason: "NotFound", message: "the recording does not have this" }));
+  const answer = (path) => (Object.hasOwn(answers, path) ? Promise.resolve(answers[path]) : null);
+  return {
+    isLive: false,
+    get: (path, query) => answer(withQuery(path, query)) || answer(path) || refuse(),
+    send: refuse,
+    async table(path) {
+      const [, before, namespace, after] = /^(.*)\/namespaces\/([^/]+)(\/[^/]+)$/.exec(path) || [];
+      const table = await (answer(path) || answer(before + after) || refuse());
+      const isIn = (row) => !namespace || row.object.metadata.namespace === decodeURIComponent(namespace);
+      return { ...table, rows: table.rows.filter(isIn) };
+    },
+    follow: () => () => undefined,
+    onState(listener) {
+      listener("opened");
+      return () => undefined;
     },
   };
 }

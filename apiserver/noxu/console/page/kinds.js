@@ -3,7 +3,7 @@ import { html } from "./vendor/preact.js";
 import { go, hrefOf } from "./router.js";
 import { Choice, Empty, Field, Problem, Table, Toolbar, useAsked, useWrites } from "./widgets.js";
 
-export const kindsView = { route: "kinds", title: "Objects", component: Kinds };
+export const kindsView = { route: "kinds", title: "Objects", component: Kinds, inRecordings: true };
 
 const MOST_ROWS = 500;
 const PAUSE = 300; // milliseconds between two looks while objects change

@@ -5,7 +5,7 @@ import { AXIS, draw, firstAt, LANE_HEIGHT, laneY, layoutOf, markNear } from "./d
 import { actionText, addMarks, chainOf, newMarks, objectText, receiveLate, selectMarks, sentenceOf, timeText } from "./marks.js";
 import { Choice, Diff, Empty, Field, Problem, Table, Tabs, Toolbar, toYaml, useAsked } from "./widgets.js";
 
-export const timelineView = { route: "timeline", title: "Timeline", component: Timeline };
+export const timelineView = { route: "timeline", title: "Timeline", component: Timeline, inRecordings: true };
 
 const STEPS = [0.125, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64, 96]; // pixels between two marks
 const SPEEDS = [1, 5, 20, 100, 500, 2000, 10000, 50000]; // pixels in a second

@@ -1,0 +1,68 @@
+"""What is told of a plan that was run, and run again: the gravest finding that both runs show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from noxu.exploration import exploring
+from noxu.exploration.exploring import Confirmed, Judged, Learnt
+from noxu.exploration.judging import RunFinding, clean_runs
+from noxu.exploration.masks import learn
+from noxu.exploration.plans import CLEAN, RunPlan
+from noxu.exploration.runs import KnownTimes
+from noxu.exploration.settings import ControllerCommand, Exploration
+from tests.exploration import recordings
+from tests.rows import rows
+
+EXPLORATION = Exploration((ControllerCommand(("true",), directory=Path()),), (), ())
+RECORDING = recordings.clean().recording()
+MASK = learn([RECORDING])
+LEARNT = Learnt([RECORDING], MASK, clean_runs([RECORDING], MASK), KnownTimes(), ())
+PLAN = CLEAN._replace(klass="stale")
+SENTENCES = {
+    "busy": RunFinding("busy", "configmaps", "the controller goes on writing"),
+    "deleted": RunFinding("deleted", "configmaps data-a", "the controller deleted data-a"),
+    "missing": RunFinding("missing", "configmaps data-a", "data-a is missing"),
+}
+
+
+def judged(kinds: Sequence[str], plan: RunPlan = PLAN) -> Judged:
+    return Judged(plan, [SENTENCES[kind] for kind in kinds], RECORDING, 0.1)
+
+
+def explored(monkeypatch: pytest.MonkeyPatch, plans: Sequence[RunPlan], *outcomes: Sequence[str]) -> list[Confirmed]:
+    """What an exploration confirms whose runs show this, one after the other."""
+    runs: Iterator[Sequence[str]] = iter(outcomes)
+    monkeypatch.setattr(exploring, "attempt", lambda _, __, plan: judged(next(runs), plan))
+    happened = exploring.explore(EXPLORATION, LEARNT, plans, until=float("inf"))
+    return [happening for happening in happened if isinstance(happening, Confirmed)]
+
+
+CONFIRMED = [
+    ("the same again", ["deleted"], ["deleted"], "deleted", True, []),
+    ("another one besides", ["deleted"], ["deleted", "missing"], "deleted", True, ["missing"]),
+    ("nothing again", ["deleted"], [], "deleted", False, []),
+    ("another one instead", ["deleted"], ["missing"], "deleted", False, []),
+    ("the gravest does not, as on a busy machine", ["busy", "deleted"], ["deleted"], "deleted", True, []),
+    ("the gravest is new", ["deleted"], ["busy", "deleted"], "deleted", True, ["busy"]),
+]
+
+
+@rows(
+    ("first", "again", "kind", "is_stable", "others"), [row[1:] for row in CONFIRMED], ids=[row[0] for row in CONFIRMED]
+)
+def test_a_finding_that_shows_again(
+    first: list[str], again: list[str], kind: str, is_stable: bool, others: list[str]
+) -> None:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        [confirmed] = explored(monkeypatch, [PLAN], first, again)
+    assert (confirmed.finding.kind, confirmed.is_stable) == (kind, is_stable)
+    assert [other.kind for other in confirmed.others] == others
+
+
+def test_what_was_told_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = explored(monkeypatch, [PLAN, PLAN], ["busy", "deleted"], ["deleted"], ["deleted"])
+    assert [(each.number, each.finding.kind) for each in found] == [(1, "deleted")]
