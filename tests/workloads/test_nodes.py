@@ -42,6 +42,11 @@ def test_a_healthy_node_keeps_the_conditions_of_others_and_the_times_of_its_own(
     }
 
 
+def test_a_kubelet_is_of_the_release_of_its_server() -> None:
+    versions = [node_status("node-1", 1, NOW, release)["nodeInfo"]["kubeletVersion"] for release in (29, 37)]
+    assert versions == ["v1.29.0", "v1.37.0"]
+
+
 def test_a_node_of_a_person_gets_a_kubelet_and_runs_pods(noxu: Noxu) -> None:
     capacity = {"cpu": "4", "memory": "8Gi", "example.com/gpu": "2"}
     noxu.create(of_a_person("gpu", status={"capacity": capacity}))

@@ -83,7 +83,7 @@ def run_step(
         except (ApiError, WaitTimeout, LookupError, ValueError) as error:
             failure = str(error)
     _await_lists(server, moves)
-    never_idle = _settle_with_moves(server, programs, exploration.quiet, moves)
+    never_idle = settle_with_moves(server, programs, exploration.quiet, moves)
     if programs.waits_left_out and not never_idle and not moves.views:
         programs.waits_left_out = False
         pass_time(server, TIME_OF_A_WAIT)
@@ -125,17 +125,22 @@ def _await_lists(server: ExploredServer, moves: Moves) -> None:
     moves.to_list.clear()
 
 
-def _settle_with_moves(server: ExploredServer, programs: RunPrograms, quiet: float, moves: Moves) -> str:
-    """Wait until the run is idle. With a view of the past, which a move may bring at any moment, only for a while: the controller
-    may try in vain what it sees no reason not to try, and that is no fault of its own."""
+def settle_with_moves(server: ExploredServer, programs: RunPrograms, quiet: float, moves: Moves) -> str:
+    """Wait until the run is idle. Returns why it is not, "" if it is.
+
+    With a view of the past, which a move may bring at any moment, only for a while: the controller may try in vain what it sees no
+    reason not to try, and that is no fault of its own. The while begins when the program that a move has ended has started again:
+    on a busy machine that takes longer, and before it sees nothing of the past.
+    """
     until = time.monotonic() + programs.known.idle_within
     a_while = max(WITH_VIEW, 2 * programs.known.start, 3 * quiet)
     while True:
-        had_views = bool(moves.views)
+        had_views, ran = bool(moves.views), not run_programs.lacking(server, programs)
         never_idle = _settle(server, programs, quiet, a_while)
-        if moves.views and (had_views or not never_idle):
+        is_over = time.monotonic() > until
+        if moves.views and (not never_idle or (had_views and (ran or is_over))):
             return ""
-        if not moves.views and (not never_idle or time.monotonic() > until):
+        if not moves.views and (not never_idle or is_over):
             return never_idle
 
 

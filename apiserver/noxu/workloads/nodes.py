@@ -20,9 +20,11 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final
 
-from noxu.config import KUBERNETES_VERSION, Config
+from noxu import releases
+from noxu.config import Config
 from noxu.controllers.controller import ControllerParts
 from noxu.go.time import format_time
+from noxu.releases import NEWEST
 from noxu.values import Json, Object
 from noxu.workloads.engine import WorkloadController
 from noxu.workloads.informer import Informer
@@ -66,7 +68,8 @@ def node(name: str, number: int) -> Object:
     }
 
 
-def node_status(name: str, number: int, now: datetime) -> Object:
+def node_status(name: str, number: int, now: datetime, release: int = NEWEST) -> Object:
+    """What a kubelet of a release of Kubernetes says of a machine that is ready."""
     return {
         "addresses": [
             {"type": "InternalIP", "address": str(MACHINES[number])},
@@ -82,7 +85,7 @@ def node_status(name: str, number: int, now: datetime) -> Object:
             "containerRuntimeVersion": "noxu://simulated",
             "kernelVersion": "",
             "kubeProxyVersion": "",
-            "kubeletVersion": f"v{KUBERNETES_VERSION}",
+            "kubeletVersion": f"v{releases.named(release)}.0",
             "machineID": name,
             "operatingSystem": "linux",
             "osImage": "simulated",
@@ -127,6 +130,7 @@ class NodeRegistration(WorkloadController):
         super().__init__(parts, informer, config)
         self._numbers = {name: n for n, name in enumerate(node_names(config.nodes or 0), 1)}
         self._registered: set[str] = set()
+        self._release = config.features.release
 
     def keys(self, objects: Objects) -> Iterable[NamespacedName]:
         own = [NamespacedName("", name) for name in self._numbers if name not in self._registered]
@@ -142,14 +146,14 @@ class NodeRegistration(WorkloadController):
         found, number = objects.get(NODES, key), self._numbers.get(key.name)
         if number is None or key.name in self._registered:
             if found is not None and is_awaiting(found):
-                yield from _registered(found, number or _free_number(objects, len(self._numbers)), now)
+                yield from _registered(found, number or _free_number(objects, len(self._numbers)), now, self._release)
             return None
         if found is None:
             [result] = yield [Create(NODES, node(key.name, number))]
             found = stored(result)
             assert found is not None
         if not (found.get("status") or {}).get("conditions"):
-            yield from _registered(found, number, now)
+            yield from _registered(found, number, now, self._release)
         self._registered.add(key.name)
         return None
 
@@ -160,7 +164,7 @@ def is_awaiting(node: Object) -> bool:
     return SIMULATE in annotations and not (node.get("status") or {}).get("conditions")
 
 
-def _registered(found: Object, number: int, now: datetime) -> Steps:
+def _registered(found: Object, number: int, now: datetime, release: int) -> Steps:
     """Give a Node what its kubelet says about it; what it has stays."""
     name = found["metadata"]["name"]
     if not found["spec"].get("podCIDR"):
@@ -174,7 +178,7 @@ def _registered(found: Object, number: int, now: datetime) -> Steps:
     given = {field: value for field, value in (found.get("status") or {}).items() if _says_anything(value)}
     capacity = {**CAPACITY, **given.get("capacity", {})}
     resources = {"capacity": capacity, "allocatable": {**capacity, **given.get("allocatable", {})}}
-    status = {**node_status(name, number, now), **given, **resources}
+    status = {**node_status(name, number, now, release), **given, **resources}
     [result] = yield [Replace(NODES, with_status(found, status), "status")]
     stored(result)
     yield [NewEvent(found, NORMAL, "Starting", "Starting kubelet.", host=name)]

@@ -1,0 +1,68 @@
+"""How long a controller sees the past: until it has started and has had its while, however slow the machine is."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from noxu.api.errors import ApiError
+from noxu.exploration import run_steps
+from noxu.exploration.run_programs import IDLE_WITHIN, KnownTimes
+from noxu.exploration.run_steps import WITH_VIEW
+from tests.rows import rows
+
+QUIET = 0.5  # seconds
+
+
+class SlowMachine:
+    """A server and its time: a program that was ended at 0 s begins its watch at `starts`. `is_busy`: it never stops trying."""
+
+    def __init__(self, starts: float, *, is_busy: bool) -> None:
+        self.now, self.starts, self.is_busy = 0.0, starts, is_busy
+
+    def monotonic(self) -> float:
+        return self.now
+
+    time = monotonic
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def idle(self, quiet: float, within: float) -> None:
+        if self.now < self.starts < self.now + quiet:
+            self.now = self.starts  # with a request
+        if self.is_busy and self.now >= self.starts:
+            self.now += within
+            raise ApiError(504, "the controller asks again and again")
+        self.now += quiet
+
+    def requests(self, verb: str = "") -> list[Any]:
+        is_there = verb == "watch" and self.now >= self.starts
+        return [SimpleNamespace(user="controller", at=self.starts, retry_after=0)] if is_there else []
+
+
+LASTS = [
+    ("at once", 0.0, False, 0.0, 2 * QUIET),
+    ("late", 8.0, False, 8.0, 8.0 + WITH_VIEW),
+    ("at once, and tries in vain", 0.0, True, WITH_VIEW, WITH_VIEW + 2 * QUIET),
+    ("late, and tries in vain", 8.0, True, 8.0 + WITH_VIEW, 8.0 + 2 * WITH_VIEW + 2 * QUIET),
+    ("never", 1e9, False, IDLE_WITHIN, IDLE_WITHIN + 2 * WITH_VIEW),
+]
+
+
+@rows(("starts", "is_busy", "least", "most"), [row[1:] for row in LASTS], ids=[row[0] for row in LASTS])
+def test_a_view_lasts_until_the_controller_has_acted_on_it(
+    starts: float, is_busy: bool, least: float, most: float
+) -> None:
+    machine = SlowMachine(starts, is_busy=is_busy)
+    program = SimpleNamespace(pid=1, lives=2, began=0.0)
+    programs: Any = SimpleNamespace(
+        started=[program], users=["controller"], webhooks=0, known=KnownTimes((1,), 0.1, 0.1)
+    )
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(run_steps, "time", machine)
+        moves: Any = SimpleNamespace(views=["explored-view-1"])
+        assert run_steps.settle_with_moves(machine, programs, QUIET, moves) == ""  # type: ignore[arg-type]
+    assert least <= machine.now <= most
