@@ -34,7 +34,8 @@ from noxu.exploration import exploring, runs, steps
 from noxu.exploration.exploring import Confirmed, Learnt, UnusableController
 from noxu.exploration.findings import RunFinding
 from noxu.exploration.plans import RunPlan
-from noxu.exploration.runs import RunFailed, RunInterrupted
+from noxu.exploration.run_steps import RunFailed
+from noxu.exploration.runs import RunInterrupted
 from noxu.exploration.settings import ControllerCommand, Exploration
 from noxu.values import Object
 
@@ -302,7 +303,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for line, _ in table:
         if line.outcomes:
             print(line)
-    return 0 if all(line.is_right for line, _ in table) else 1
+    return 0 if all(line.is_right for line, _ in table) and not _ended.is_set() else 1
 
 
 def _report_replayed(found: Sequence[FoundPlan]) -> int:
@@ -310,7 +311,7 @@ def _report_replayed(found: Sequence[FoundPlan]) -> int:
     shown = [each for plan in found for each in plan.shown]
     share = sum(shown) / max(len(shown), 1)
     print(f"{sum(shown)} of {len(shown)} replays of {len(found)} plans show the same finding: {share:.1%}")
-    return 0 if share >= REPRODUCED else 1
+    return 0 if share >= REPRODUCED and not _ended.is_set() else 1
 
 
 def _say(line: Line, number: int, verbose: bool) -> None:

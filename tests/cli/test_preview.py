@@ -81,6 +81,7 @@ def test_objects_in_files(
         ("-f new.json", 2, "name a data directory with --data"),
         ("-f absent.json --old old.json", 2, "absent.json"),
         ("-f refused.json --old old.json", 1, "servers would refuse widgets.example.com"),
+        ("-f new.json --old broken.json", 2, "the former CRD widgets.example.com is invalid; `noxu lint` says more"),
         ("-f gears.json --old old.json", 0, "gears.example.com: there is no former CRD, so it has no objects"),
     ],
 )
@@ -90,6 +91,7 @@ def test_what_cannot_be_previewed_is_a_sentence(
     write("new.json", crd(size=LIMITED))
     write("old.json", crd(size=INTEGER))
     write("refused.json", crd(size={"type": "none"}))
+    write("broken.json", {**crd(), "spec": {}})
     write("gears.json", {**crd(), "metadata": {"name": "gears.example.com"}, "spec": {**crd()["spec"], "names": {"plural": "gears", "singular": "gear", "kind": "Gear", "listKind": "GearList"}}})  # fmt: skip
     ran = run(f"preview {words}")
     assert ran.status == status

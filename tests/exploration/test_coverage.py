@@ -10,7 +10,7 @@ from noxu.exploration.exploring import Confirmed, Explored, Judged, Learnt
 from noxu.exploration.findings import RunFinding
 from noxu.exploration.judging import clean_runs
 from noxu.exploration.plans import RunPlan
-from noxu.exploration.runs import KnownTimes
+from noxu.exploration.run_programs import KnownTimes
 from tests.exploration import recordings
 
 CONFIGS, SECRETS, WIDGETS = recordings.CONFIGS, recordings.SECRETS, recordings.WIDGETS

@@ -12,7 +12,7 @@ import pytest
 
 from conformance import taught
 from noxu.exploration import exploring, judging, plans, recording, runs, settings
-from noxu.exploration.runs import RunFailed
+from noxu.exploration.run_steps import RunFailed
 from noxu.exploration.settings import ControllerCommand, Exploration
 from tests.timing import HANGS_AFTER
 

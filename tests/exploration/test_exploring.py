@@ -13,7 +13,7 @@ from noxu.exploration.findings import RunFinding
 from noxu.exploration.judging import clean_runs
 from noxu.exploration.masks import learn
 from noxu.exploration.plans import CLEAN, RunPlan
-from noxu.exploration.runs import KnownTimes
+from noxu.exploration.run_programs import KnownTimes
 from noxu.exploration.settings import ControllerCommand, Exploration
 from tests.exploration import recordings
 from tests.rows import rows

@@ -166,3 +166,11 @@ def test_examples_are_left_out() -> None:
     [definition] = compared([crd(of(a=STRING))], [crd(of(a=INTEGER))], examples=False)
     assert [change.example for change in definition.changes] == [None, None]
     assert definition.count("breaking") == 2
+
+
+def test_a_definition_without_versions_cannot_be_read() -> None:
+    broken = crd(of())
+    broken = broken._replace(value={**broken.value, "spec": {}})
+    for pair in ((broken, crd(of())), (crd(of()), broken), (broken, broken)):
+        [definition] = compared([pair[0]], [pair[1]])
+        assert [change.rule for change in definition.changes] == ["unreadable"]

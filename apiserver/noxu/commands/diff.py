@@ -102,7 +102,8 @@ def _place(definition: ChangedDefinition, change: DefinitionChange) -> str:
 def _summary(changed: Sequence[ChangedDefinition], style: Style) -> str:
     counts = _totals(changed)
     listed = _listed(counts, style)
-    return f"{reports.count(len(changed), 'CRD')}: {f'{listed} changes' if listed else 'nothing has changed'}"
+    changes = f"{listed} change{'' if sum(counts.values()) == 1 else 's'}"
+    return f"{reports.count(len(changed), 'CRD')}: {changes if listed else 'nothing has changed'}"
 
 
 def _totals(changed: Sequence[ChangedDefinition]) -> dict[Effect, int]:

@@ -27,7 +27,8 @@ from noxu.config import StartError
 from noxu.exploration import exploring, plans, report, results, runs, settings, steps
 from noxu.exploration.exploring import Confirmed, Explored, Judged, Learnt, UnusableController
 from noxu.exploration.plans import PlanError, RunPlan
-from noxu.exploration.runs import RunFailed, RunInterrupted
+from noxu.exploration.run_steps import RunFailed
+from noxu.exploration.runs import RunInterrupted
 from noxu.exploration.settings import Exploration, SettingsError
 from noxu.manifests.documents import LoadError
 from noxu.process.signals import STOPPING

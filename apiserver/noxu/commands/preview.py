@@ -100,9 +100,12 @@ def _previews(
     total, done = source.count(old[name] for name in both), 0
     for name in both:
         crd, later = old[name], new[name]
-        preview = DefinitionPreview(name, limit, list(versions_gone(crd, later)))
         accepted = {**later, "status": {**later["status"], "acceptedNames": later["spec"]["names"]}}
-        before, after = versions_of(crd, 0), versions_of(accepted, 0)
+        try:
+            preview = DefinitionPreview(name, limit, list(versions_gone(crd, later)))
+            before, after = versions_of(crd, 0), versions_of(accepted, 0)
+        except (KeyError, TypeError):
+            raise ValidationError(f"the former CRD {name} is invalid; `noxu lint` says more") from None
         for value in source.objects(crd):
             show(done, total)
             preview.add(_title(value), effect_of(value, before, after))

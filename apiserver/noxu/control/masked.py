@@ -36,4 +36,5 @@ def masked(value: Object) -> Object:
 
 
 def _length(entry: Json) -> str:
+    """What stands instead of a value: of one that has changed, mostly another length. A digest could be guessed from."""
     return f"({len(entry) if isinstance(entry, str) else 0} characters, masked)"

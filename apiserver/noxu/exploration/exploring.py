@@ -21,7 +21,9 @@ from noxu.exploration.findings import CleanRuns, RunFinding, is_done
 from noxu.exploration.masks import Mask
 from noxu.exploration.plans import CLEAN, RunPlan
 from noxu.exploration.recording import RunRecording
-from noxu.exploration.runs import KnownTimes, RunFailed, RunInterrupted
+from noxu.exploration.run_programs import KnownTimes
+from noxu.exploration.run_steps import RunFailed
+from noxu.exploration.runs import RunInterrupted
 from noxu.exploration.settings import Exploration
 from noxu.manifests.documents import LoadError
 

@@ -23,7 +23,7 @@ from noxu.config import StartError
 from noxu.exploration import exploring, plans, python_programs, recording, report, runs, settings
 from noxu.exploration.exploring import Confirmed, Explored, UnusableController
 from noxu.exploration.python_programs import PythonController
-from noxu.exploration.runs import RunFailed
+from noxu.exploration.run_steps import RunFailed
 from noxu.exploration.settings import ControllerCommand, Exploration, SettingsError
 from noxu.process.supervision import NotRunnable
 from noxu.testing.errors import hidden

@@ -87,9 +87,8 @@ def _changes(former: Document | None, document: Document | None, examples: bool)
         yield DefinitionChange("compatible", "definition-added", "the CRD is new")
         return
     before, now = lint.as_v1(former.value), lint.as_v1(document.value)
-    if before is None or now is None:
-        which = "former" if before is None else "new"
-        yield DefinitionChange("unknown", "unreadable", f"the {which} CRD cannot be decoded; `noxu lint` says more")
+    if before is None or now is None or not (before["spec"].get("versions") and now["spec"].get("versions")):
+        yield DefinitionChange("breaking", "unreadable", "one of the CRDs cannot be read; `noxu lint` says more")
         return
     yield from _refusals(former, document)
     versions = (_versions(former), _versions(document)) if examples else (None, None)

@@ -106,6 +106,51 @@ def test_the_data_of_a_secret_are_shown_with_the_token_only(open_page: Open, api
     known.get_by_role("row").get_by_text("YWxpYmFiYQ==").wait_for()
 
 
+PASTED: Final = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: tools.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: tools, kind: Tool}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties: {size: {minimum: 1}}
+"""
+HOSTILE: Final = "<img src=x onerror=alert(1)>"
+
+
+def test_what_a_stranger_has_written_stays_text_in_every_view(open_page: Open, api: ApiClient) -> None:
+    value = widget("hostile", size=1)
+    value["metadata"]["annotations"] = {"note": HOSTILE}
+    api.send("POST", PATH, {"fieldManager": HOSTILE}, value)
+    about = {"kind": "Widget", "namespace": "default", "name": "hostile"}
+    event = {"metadata": {"name": "hostile.1"}, "involvedObject": about, "reason": HOSTILE, "message": HOSTILE}
+    api.send("POST", "/api/v1/namespaces/default/events", value=event)
+    page = open_page()
+    for address in (
+        *(f"#/at/now/{WIDGETS}/default/hostile?tab={tab}" for tab in ("", "state", "blame", "events")),
+        f"#/why/{WIDGETS}/default/hostile",
+    ):
+        page.evaluate("address => { location.hash = address }", address)
+        page.locator("main").get_by_text(HOSTILE).first.wait_for()
+        assert page.locator("main img").count() == 0
+    page.evaluate("address => { location.hash = address }", "#/schema?paste=1")
+    described = PASTED.replace("{size: {minimum: 1}}", f"{{size: {{type: integer, description: '{HOSTILE}'}}}}")
+    write(page, "A CustomResourceDefinition, as YAML", described)
+    page.locator(".tree .said").get_by_text(HOSTILE).wait_for()
+    assert page.locator("main img").count() == 0
+
+
 # -- why ---------------------------------------------------------------------------------------------------------------
 
 EDITED: Final = """\
@@ -124,6 +169,8 @@ spec:
 def test_a_refusal_is_explained_while_it_is_written(open_page: Open, api: ApiClient) -> None:
     page = open_page(f"#/why/{WIDGETS}/default/limited")
     page.locator(".verdict").get_by_text("Accepted").wait_for()
+    page.get_by_role("button", name="limit: 9").click()
+    page.locator(".because").get_by_text("In the stored object it is owned by").wait_for()
     write(page, "The object, as YAML", EDITED)
     page.locator(".verdict").get_by_text("Refused").wait_for()
     refused, dropped = page.locator(".reasons.refused"), page.locator(".reasons.pruned")
@@ -167,28 +214,6 @@ def test_a_schema_says_what_rules_cost_and_what_is_used(open_page: Open, api: Ap
     page.get_by_role("searchbox", name="Field").fill("limit")
     page.locator(".tree .name").get_by_text("size").wait_for(state="detached")
     assert page.evaluate("location.hash") == f"#/schema/{WIDGETS}?find=limit"
-
-
-PASTED: Final = """\
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: tools.example.com}
-spec:
-  group: example.com
-  scope: Namespaced
-  names: {plural: tools, kind: Tool}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          spec:
-            type: object
-            properties: {size: {minimum: 1}}
-"""
 
 
 def test_a_pasted_definition_is_checked(open_page: Open) -> None:

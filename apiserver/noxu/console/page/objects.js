@@ -28,7 +28,7 @@ function ObjectOverTime({ source, route, hasView, session, askToken }) {
     ${log.value && !writes.length ? html`<${Empty} title="Nothing is known about it"><p>It does not exist, or its past is no longer kept: ${log.value.first ? `the past begins at revision ${log.value.first}.` : "no write of it has been seen."}</p><//>` : null}
     ${writes.length && before < 0 ? html`<p class="quiet">At revision ${moment} it did not exist yet. This is its first state.</p>` : null}
     ${writes.length
-      ? html`<${Slider} writes=${writes} chosen=${chosen} choose=${choose} />
+      ? html`${writes.length > 1 ? html`<${Slider} writes=${writes} chosen=${chosen} choose=${choose} />` : null}
           <${Moment} source=${source} write=${writes[chosen]} previous=${writes[chosen - 1]} writes=${writes} asked=${asked} route=${route} hasView=${hasView} session=${session} askToken=${askToken} />
           ${log.value.note ? html`<p class="quiet">${log.value.note}</p>` : null}`
       : null}
@@ -39,12 +39,12 @@ function ObjectOverTime({ source, route, hasView, session, askToken }) {
 
 function Slider({ writes, chosen, choose }) {
   const write = writes[chosen];
-  const last = writes.length - 1;
+  const last = writes.length - 1; // at least 1
   return html`<div class="slider">
     <button type="button" class="step" disabled=${chosen === 0} onClick=${() => choose(chosen - 1)} aria-label="The write before">‹</button>
     <div class="track">
-      <div class="ticks" aria-hidden="true">${writes.length <= 200 ? writes.map((each, n) => html`<i key=${each.revision} class=${tickClass(each, n === chosen)} style=${{ left: `${last ? (n / last) * 100 : 50}%` }}></i>`) : null}</div>
-      <input type="range" min="0" max=${last} value=${chosen} disabled=${!last} onInput=${(event) => choose(Number(event.target.value))} aria-label="Revision" aria-valuetext=${`revision ${write.revision}, ${write.verb} by ${writerName(write)}`} />
+      <div class="ticks" aria-hidden="true">${writes.length <= 200 ? writes.map((each, n) => html`<i key=${each.revision} class=${tickClass(each, n === chosen)} style=${{ left: `${(n / last) * 100}%` }}></i>`) : null}</div>
+      <input type="range" min="0" max=${last} value=${chosen} onInput=${(event) => choose(Number(event.target.value))} aria-label="Revision" aria-valuetext=${`revision ${write.revision}, ${write.verb} by ${writerName(write)}`} />
     </div>
     <button type="button" class="step" disabled=${chosen === last} onClick=${() => choose(chosen + 1)} aria-label="The write after">›</button>
     <p class="place">${chosen + 1} of ${writes.length}</p>

@@ -48,7 +48,7 @@ async function beginning(source, kind, namespace, name) {
     ? await source.get(`${collection}/${encodeURIComponent(name)}`)
     : { apiVersion: apiVersionOf(kind), kind: kind.kind, metadata: { name: "example", ...(kind.namespaced ? { namespace: "default" } : {}) }, spec: {} };
   if (kind.resource === "secrets") delete object.data; // it is nobody's business here
-  return { object: toYaml(asWritten(object)), definition: definition && toYaml(asWritten(definition)) };
+  return { owners: object.metadata.managedFields || [], object: toYaml(asWritten(object)), definition: definition && toYaml(asWritten(definition)) };
 }
 
 const apiVersionOf = (kind) => kind.path.replace(/^\/apis?\/(.*)\/[^/]+$/, "$1");
@@ -84,7 +84,7 @@ function Trial({ source, kind, begun, field }) {
     </div>
     <div aria-live="polite">
       <${Problem} error=${verdict.error} />
-      ${verdict.value ? html`<div class=${verdict.error ? "stale" : ""}><${Verdict} verdict=${verdict.value} isChanged=${isChanged} kind=${kind} begins=${field} /></div>` : null}
+      ${verdict.value ? html`<div class=${verdict.error ? "stale" : ""}><${Verdict} verdict=${verdict.value} isChanged=${isChanged} kind=${kind} owners=${begun.owners} begins=${field} /></div>` : null}
     </div>
   </div>`;
 }
@@ -155,7 +155,7 @@ const GROUPS = [
   ["said", "Said"],
 ];
 
-function Verdict({ verdict, isChanged, kind, begins }) {
+function Verdict({ verdict, isChanged, kind, owners, begins }) {
   const [field, setField] = useState(begins || "");
   const { definition, object, stored } = verdict;
   if (definition && !definition.accepted) {
@@ -166,7 +166,7 @@ function Verdict({ verdict, isChanged, kind, begins }) {
     <p class=${`verdict ${object.accepted ? "accepted" : "refused"}`}>${object.accepted ? "Accepted" : "Refused"}${isChanged ? html` <small>by the changed definition</small>` : null}</p>
     <${Reasons} reasons=${object.reasons} choose=${setField} />
     ${stored ? html`<${Stored} stored=${stored} kind=${kind} />` : null}
-    ${object.result ? html`<${Result} result=${object.result} reasons=${object.reasons} field=${field} choose=${setField} />` : null}`;
+    ${object.result ? html`<${Result} result=${object.result} reasons=${object.reasons} owners=${owners} field=${field} choose=${setField} />` : null}`;
 }
 
 function Reasons({ reasons, choose }) {
@@ -233,17 +233,30 @@ function byReason(items) {
 const MARKS = { defaulted: ["+", "filled in"], changed: ["~", "changed by admission"], set: ["·", "set by the server"], forgiven: ["!", "wrong, and forgiven"] };
 
 // The object as it would be stored. A field that is chosen says why it is there.
-function Result({ result, reasons, field, choose }) {
+function Result({ result, reasons, owners, field, choose }) {
   const lines = useMemo(() => linesWithPaths(shownResult(result)), [result]);
   const why = (path) => reasons.filter((each) => each.path && covering(each.path, path) && each.what !== "pruned");
   const chosen = field && why(field);
   return html`<h2>As it would be stored</h2>
-    <p class="because">${field ? html`<code>${field}</code> ${chosen.length ? chosen.map(reasonText).join("; ") : lines.some((each) => each.path === field) ? "is what you have written." : "is not in the object."}` : "Choose a line to see where it comes from."}</p>
+    <p class="because">${field ? html`<code>${field}</code> ${chosen.length ? chosen.map(reasonText).join("; ") : lines.some((each) => each.path === field) ? "is what you have written." : "is not in the object."}${ownersText(owners, field)}` : "Choose a line to see where it comes from."}</p>
     <div class="code result">${lines.map(({ text, path }) => {
       const [reason] = why(path);
       const [mark, said] = (reason && MARKS[reason.what]) || ["", ""];
       return html`<button type="button" class=${`${reason ? reason.what : ""} ${path === field ? "chosen" : ""}`} aria-pressed=${path === field} onClick=${() => choose(path)}><span aria-hidden="true" class="mark-of">${mark}</span><span>${text}</span>${said ? html`<span class="unseen">, ${said}</span>` : null}</button>`;
     })}</div>`;
+}
+
+function ownersText(owners, field) {
+  const owning = owners.filter((each) => owns(each.fieldsV1 || {}, field.match(/[^.[\]]+/g) || []));
+  const names = owning.map(({ manager, operation, subresource, time }) => `${manager} (${operation}${subresource ? ` of its ${subresource}` : ""}${time ? `, ${time}` : ""})`);
+  return names.length ? ` In the stored object it is owned by ${names.join(" and ")}.` : "";
+}
+
+// Whether a set of fields (fieldsV1) has a field. Items of lists have keys there: what is below a list counts for the list.
+function owns(fields, [name, ...below]) {
+  const found = fields[`f:${name}`];
+  if (!found) return false;
+  return !below.length || /^\d+$/.test(below[0]) || !Object.keys(found).length || owns(found, below);
 }
 
 function shownResult({ apiVersion, kind, metadata, ...object }) {

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from noxu.api.errors import ApiError
-from noxu.exploration import runs
-from noxu.exploration.runs import IDLE_WITHIN, WITH_VIEW, KnownTimes
+from noxu.exploration import run_steps
+from noxu.exploration.run_programs import IDLE_WITHIN, KnownTimes
+from noxu.exploration.run_steps import WITH_VIEW
 from tests.rows import rows
 
 QUIET = 0.5  # seconds
@@ -61,7 +62,7 @@ def test_a_view_lasts_until_the_controller_has_acted_on_it(
         started=[program], users=["controller"], webhooks=0, known=KnownTimes((1,), 0.1, 0.1)
     )
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(runs, "time", machine)
+        monkeypatch.setattr(run_steps, "time", machine)
         moves: Any = SimpleNamespace(views=["explored-view-1"])
-        assert runs.settle_with_moves(machine, programs, QUIET, moves) == ""  # type: ignore[arg-type]
+        assert run_steps.settle_with_moves(machine, programs, QUIET, moves) == ""  # type: ignore[arg-type]
     assert least <= machine.now <= most

@@ -1,0 +1,186 @@
+"""The programs of a run: how they are started, what they lack to be idle, and how they have ended.
+
+A program gets nothing of the person's environment but PATH; HOME and TMPDIR are an empty directory of the run. One that ends by
+itself is started again, as in a cluster.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
+
+from noxu.exploration import pod_mounts, webhook_servers
+from noxu.exploration.plans import RunPlan
+from noxu.exploration.recording import CONTROLLER, MAX_OUTPUT, Life
+from noxu.exploration.server import ExploredServer
+from noxu.exploration.settings import ControllerCommand, Exploration
+from noxu.testing.programs import TestedProgram
+from noxu.testing.users import TestUser
+from noxu.values import Object
+
+IDLE_WITHIN: Final = 10.0  # seconds for a run to become idle after a step, at least
+SLOWER: Final = 5.0  # so many times as long as in the clean runs may it take
+MIN_PATIENCE: Final = 1.5  # seconds
+MAX_PATIENCE: Final = 6.0
+OUTPUT: Final = "output"  # the file of what programs say
+GRACE: Final = 1.0  # seconds between SIGTERM and SIGKILL at the end of a run, which is recorded by then
+KILLED: Final = 128 + signal.SIGKILL
+
+
+class KnownTimes(NamedTuple):
+    """What the clean runs have shown. `watches`: how many each program opens when it starts. `seconds`: the longest time of a step."""
+
+    watches: tuple[int, ...] = ()
+    seconds: float = 0.0
+    start: float = 0.0
+
+    @property
+    def idle_within(self) -> float:
+        return max(IDLE_WITHIN, SLOWER * self.seconds)
+
+    @property
+    def patience(self) -> float:
+        """So long may a controller be silent before it goes on: a step that waits takes as long as that."""
+        return min(max(self.seconds + 0.5, MIN_PATIENCE), MAX_PATIENCE)
+
+
+@dataclass(slots=True)
+class RunPrograms:
+    """The programs of a run, and their kubeconfigs' users."""
+
+    started: list[TestedProgram]
+    users: list[str]
+    log: Path
+    kills: int = 0
+    """How often a plan has killed one."""
+    known: KnownTimes = field(default_factory=KnownTimes)
+    waits_left_out: bool = False
+    """Whether the workload has not waited for something, because a plan has hidden it from the controller."""
+    webhooks: int = 0
+    """The port of their webhooks; 0: they have none."""
+    serving: set[tuple[int, int]] = field(default_factory=set)
+    """The lives of programs, by their numbers, that have answered there."""
+
+
+def made(
+    server: ExploredServer,
+    exploration: Exploration,
+    plan: RunPlan,
+    directory: Path,
+    known: KnownTimes,
+    after_life: Callable[[ExploredServer, str], None],
+) -> RunPrograms:
+    """The programs, which do not run yet. `after_life` is called with their users when one has ended."""
+    programs = RunPrograms([], [], directory / OUTPUT, known=known)
+    home = directory / "home"
+    home.mkdir()
+    if exploration.webhooks is not None:
+        programs.webhooks = exploration.webhooks.port
+        certificates = exploration.webhooks.directory or f"$TMPDIR/{'/'.join(webhook_servers.SERVING)}"
+        variables = {"HOME": str(home), "TMPDIR": str(home)}
+        webhook_servers.write_certificate(exploration.webhooks, Path(_replaced(certificates, variables)))
+    wanted = [each for each in exploration.controllers for _ in range(plan.instances)]
+    for number, controller in enumerate(wanted, 1):
+        name = CONTROLLER if number == 1 else f"{CONTROLLER}-{number}"
+        user = server.user(name, ["system:masters"])
+        environment = _environment(controller, str(user.kubeconfig), home, server.url)
+        words: Sequence[str] = controller.command
+        if controller.in_cluster:
+            words = _in_cluster(server, user, directory / f"pod-{number}", words, environment)
+        program = server.program(
+            words,
+            restart=True,
+            log=programs.log,
+            environment=environment,
+            inherit=False,
+            directory=controller.directory,
+        )
+        program.grace = GRACE
+        program.after_life = partial(after_life, server, name)
+        programs.started.append(program)
+        programs.users.append(name)
+    return programs
+
+
+def _in_cluster(
+    server: ExploredServer, user: TestUser, directory: Path, command: Sequence[str], environment: dict[str, str]
+) -> list[str]:
+    """The command, which finds the server as in a pod; `environment` becomes that of a pod."""
+    assert user.certificate_authority is not None  # over TLS
+    authority = user.certificate_authority.read_bytes()
+    pod_mounts.write_files(directory, server.token(user.name), authority, "default")
+    address = urlsplit(server.url)
+    del environment["KUBECONFIG"]  # which would come first
+    environment |= {"KUBERNETES_SERVICE_HOST": str(address.hostname), "KUBERNETES_SERVICE_PORT": str(address.port)}
+    return pod_mounts.words(directory, command)
+
+
+def _environment(controller: ControllerCommand, kubeconfig: str, home: Path, url: str) -> dict[str, str]:
+    """What a program gets besides PATH: nothing of the person's. HOME is an empty directory of the run."""
+    own = {"KUBECONFIG": kubeconfig, "NOXU_URL": url, "HOME": str(home), "TMPDIR": str(home)}
+    given = {name: _replaced(text, own) for name, text in controller.environment.items()}
+    return own | given
+
+
+def _replaced(text: str, variables: dict[str, str]) -> str:
+    for name, value in variables.items():
+        text = text.replace(f"${{{name}}}", value).replace(f"${name}", value)
+    return text
+
+
+def watches(server: ExploredServer, users: list[str], since: float = 0.0) -> tuple[int, ...]:
+    """How many watches each user has begun since a time."""
+    begun = Counter(request.user for request in server.requests(verb="watch") if request.at >= since)
+    return tuple(begun[user] for user in users)
+
+
+def lacking(server: ExploredServer, programs: RunPrograms) -> str:
+    """Which program does not run, or does not watch yet what it has watched in the clean runs; "" for none."""
+    for n, program in enumerate(programs.started):
+        if not program.pid:
+            return "the controller has ended, and is not started again yet"
+        if programs.webhooks and (n, program.lives) not in programs.serving:
+            if not webhook_servers.is_listening(programs.webhooks):
+                return f"the controller does not listen on port {programs.webhooks} for its webhooks"
+            programs.serving.add((n, program.lives))
+        if len(programs.started) == len(programs.known.watches):  # of two instances one may wait for a lease
+            [begun] = watches(server, [programs.users[n]], program.began)
+            if begun < programs.known.watches[n]:
+                again = " again" if program.lives > 1 else ""
+                return (
+                    f"the controller has started{again}, and watches {begun} of {programs.known.watches[n]} resources"
+                )
+    return ""
+
+
+def lives(programs: RunPrograms, fired: list[Object]) -> list[Life]:
+    """Each life. As many ends by SIGKILL as the plan has caused are planned."""
+    kills = programs.kills * len(programs.started) + sum("process" in hit for hit in fired)
+    lives = []
+    for n, program in enumerate(programs.started):
+        ended = list(program.statuses)
+        if program.is_over and program.lives == len(ended):
+            ended = ended[:-1]  # the last one was ended by the run
+        for status in ended:
+            planned = status == KILLED and kills > 0
+            kills -= planned
+            lives.append(Life(n, status, planned))
+        lives.append(Life(n, None, planned=False))
+    return lives
+
+
+def tail(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            file.seek(0, 2)
+            size = file.tell()
+            file.seek(max(size - MAX_OUTPUT, 0))
+            return file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""

@@ -1,0 +1,202 @@
+"""The steps of a run, and when it is idle after each: the programs run, watch what they have watched in the clean runs, and are silent.
+
+Every wait has a limit. A controller with a view of the past may be busy in vain: it is waited for only a while.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from noxu.api.errors import ApiError
+from noxu.exploration import run_programs, steps
+from noxu.exploration.moves import Moves
+from noxu.exploration.passing import pass_time
+from noxu.exploration.recording import CONTROLLER, ObjectPlace, StepResult
+from noxu.exploration.run_programs import RunPrograms, tail
+from noxu.exploration.server import ExploredServer
+from noxu.exploration.settings import Exploration
+from noxu.testing.errors import WaitTimeout
+from noxu.values import Object
+
+FIRST_QUIET: Final = 1.0  # seconds without a request, after which a program has started that is not known yet
+LOOKS_EVERY: Final = 0.02  # seconds
+WITH_VIEW: Final = 1.5  # seconds for a run to become idle whose controller sees the past
+TIME_OF_A_WAIT: Final = 20.0  # seconds of object time, in which what is waited for may come about
+LISTS_WITHIN: Final = 5.0  # seconds
+
+
+class RunFailed(Exception):
+    """A run cannot begin or go on. The message says why."""
+
+
+def start(server: ExploredServer, programs: RunPrograms, exploration: Exploration) -> StepResult:
+    """Wait for the first request of each program, and until it is idle."""
+    began = time.monotonic()
+    until = began + exploration.start_within
+    while True:
+        asked = {request.user for request in server.requests()}
+        if asked.issuperset(programs.users):
+            break
+        if all(program.statuses for program in programs.started):
+            statuses = ", ".join(str(program.statuses[0]) for program in programs.started)
+            raise RunFailed(
+                f"the controller ended with status {statuses} before it asked for anything:\n{tail(programs.log)}"
+            )
+        if time.monotonic() > until:
+            raise RunFailed(
+                f"the controller has not asked for anything within {exploration.start_within:g} s: does it use "
+                f"$KUBECONFIG?\n{tail(programs.log)}"
+            )
+        time.sleep(LOOKS_EVERY)
+    quiet = exploration.quiet if programs.known.watches else max(exploration.quiet, FIRST_QUIET)
+    # informers of client-go whose lists are refused three times wait up to eleven seconds before they watch
+    never_idle = _settle(server, programs, quiet, max(programs.known.idle_within, exploration.start_within))
+    return StepResult("start", time.monotonic() - began, never_idle=never_idle)
+
+
+def run_step(
+    server: ExploredServer,
+    programs: RunPrograms,
+    step: steps.WorkloadStep,
+    exploration: Exploration,
+    number: int,
+    moves: Moves,
+) -> StepResult:
+    """A view lasts until the workload waits for something: the controller cannot reach what it does not see."""
+    began = time.monotonic()
+    failure = ""
+    waits = step.kind != "wait" or number > moves.through
+    if step.kind == "wait" and waits and server.end_views(moves):
+        _await_lists(server, moves)
+        time.sleep(exploration.quiet)  # as at the end
+        _settle(server, programs, exploration.quiet)
+    if not waits:
+        programs.waits_left_out = True
+    else:
+        try:
+            with _ending_views(server, programs, moves) if step.kind == "wait" else contextlib.nullcontext():
+                steps.run(step, server)
+        except (ApiError, WaitTimeout, LookupError, ValueError) as error:
+            failure = str(error)
+    _await_lists(server, moves)
+    never_idle = settle_with_moves(server, programs, exploration.quiet, moves)
+    if programs.waits_left_out and not never_idle and not moves.views:
+        programs.waits_left_out = False
+        pass_time(server, TIME_OF_A_WAIT)
+        never_idle = _settle(server, programs, exploration.quiet)
+    return StepResult(f"step {number}: {step.title}", time.monotonic() - began, failure, never_idle, bool(moves.views))
+
+
+@contextlib.contextmanager
+def _ending_views(server: ExploredServer, programs: RunPrograms, moves: Moves) -> Iterator[None]:
+    """A view that begins while the workload waits ends when the controller has had the time to act on it."""
+    over, lasts = threading.Event(), max(WITH_VIEW, 2 * programs.known.start)
+
+    def end() -> None:
+        since = 0.0
+        while not over.wait(LOOKS_EVERY):
+            since = since or (time.monotonic() if moves.views else 0.0)
+            if since and time.monotonic() > since + lasts:
+                server.end_views(moves)
+                return
+
+    thread = threading.Thread(target=end, name="noxu-explore-views", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _await_lists(server: ExploredServer, moves: Moves) -> None:
+    """A client whose stream has ended lists again, after a pause of its own. One that does not is not waited for."""
+    until = time.monotonic() + LISTS_WITHIN
+    while moves.to_list and time.monotonic() < until:
+        time.sleep(LOOKS_EVERY)
+        asked = [request for request in server.requests(verb="watch") if request.user.startswith(CONTROLLER)]
+        for resource, since in [*moves.to_list.items()]:
+            if any(request.resource == resource and request.at >= since for request in asked):
+                del moves.to_list[resource]
+    moves.to_list.clear()
+
+
+def settle_with_moves(server: ExploredServer, programs: RunPrograms, quiet: float, moves: Moves) -> str:
+    """Wait until the run is idle. Returns why it is not, "" if it is.
+
+    With a view of the past, which a move may bring at any moment, only for a while: the controller may try in vain what it sees no
+    reason not to try, and that is no fault of its own. The while begins when the program that a move has ended has started again:
+    on a busy machine that takes longer, and before it sees nothing of the past.
+    """
+    until = time.monotonic() + programs.known.idle_within
+    a_while = max(WITH_VIEW, 2 * programs.known.start, 3 * quiet)
+    while True:
+        had_views, ran = bool(moves.views), not run_programs.lacking(server, programs)
+        never_idle = _settle(server, programs, quiet, a_while)
+        is_over = time.monotonic() > until
+        if moves.views and (not never_idle or (had_views and (ran or is_over))):
+            return ""
+        if not moves.views and (not never_idle or is_over):
+            return never_idle
+
+
+def end(server: ExploredServer, programs: RunPrograms, moves: Moves, exploration: Exploration) -> StepResult:
+    """The faults are over: what the controller sees is the present, and it may catch up."""
+    began = time.monotonic()
+    server.end_views(moves)
+    _await_lists(server, moves)
+    time.sleep(exploration.quiet)  # what is shown only now has to arrive: it is no request
+    return StepResult("end", time.monotonic() - began, never_idle=_settle(server, programs, exploration.quiet))
+
+
+def more_time(
+    server: ExploredServer,
+    programs: RunPrograms,
+    exploration: Exploration,
+    end: StepResult,
+    is_usual: Callable[[Sequence[tuple[ObjectPlace, Object]]], bool],
+) -> StepResult:
+    """The end is not the usual one: a controller that is silent may be about to go on."""
+    began, never_idle = time.monotonic(), ""
+    while not never_idle and time.monotonic() < began + programs.known.patience and not is_usual(server.stored()):
+        time.sleep(exploration.quiet)
+        never_idle = _settle(server, programs, exploration.quiet)
+    return StepResult(end.title, end.seconds + time.monotonic() - began, never_idle=never_idle)
+
+
+def _settle(server: ExploredServer, programs: RunPrograms, quiet: float, within: float = 0.0) -> str:
+    """Wait until the run is idle, and each program runs and watches. Returns why it is not, "" if it is.
+
+    `within`: so many seconds, at most; 0: as many as the clean runs suggest.
+    """
+    until = time.monotonic() + (within or programs.known.idle_within)
+    while True:
+        left = max(until - time.monotonic(), quiet)
+        try:
+            server.idle(quiet, left)
+        except ApiError as error:
+            return error.message
+        lacking = run_programs.lacking(server, programs)
+        waits = _waits(server, programs.users, quiet)
+        if not lacking and not waits:
+            return ""
+        if not lacking and time.monotonic() + waits < until:
+            time.sleep(waits)  # it has been asked to wait, and is silent until then
+            continue
+        if time.monotonic() > until:
+            return lacking
+        time.sleep(LOOKS_EVERY)
+
+
+def _waits(server: ExploredServer, users: list[str], quiet: float) -> float:
+    """For how many seconds more an answer has asked a program to wait (Retry-After), and may it be silent after that."""
+    asked = [
+        request.at + request.retry_after
+        for request in server.requests()
+        if request.retry_after and request.user in users
+    ]
+    return max(max(asked, default=0.0) + quiet - time.time(), 0.0)
