@@ -114,3 +114,9 @@ def test_only_this_machine_is_shown_the_page(host: str, path: str, status: int) 
             answer = connection.getresponse()
             assert (answer.status, answer.read() == b"the page") == (status, status == 200)
         thread.join()
+
+
+def test_two_recordings_as_one_file(run: Run, file: Path, here: Path) -> None:
+    (here / "other.noxu").write_bytes(file.read_bytes().replace(b'"k":"v"', b'"k":"w"'))
+    assert run(f"open {file} other.noxu --html page.html").status == 0
+    assert "1 object differs at the end" in (here / "page.html").read_text()

@@ -235,6 +235,7 @@ EXAMPLES: Final[dict[str, Sequence[tuple[str, str]]]] = {
     "open": (
         ("noxu open bug.noxu", "in a browser, at the address that it prints"),
         ("noxu open bug.noxu --html bug.html", "as one file, which needs no server"),
+        ("noxu open good.noxu bad.noxu", "two side by side: where they part, and how they end"),
     ),
     "replay": (
         ("noxu replay bug.noxu", "against a new server in memory"),

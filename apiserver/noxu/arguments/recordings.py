@@ -48,6 +48,9 @@ def add_open(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("file", type=Path, metavar="FILE", help="the recording")
     command.add_argument(
+        "other", nargs="?", type=Path, metavar="OTHER", help="another one, which is shown, and compared with the first"
+    )
+    command.add_argument(
         "--html", type=Path, metavar="OUT", help="write one file that a browser opens without a server, and end"
     )
     command.add_argument(

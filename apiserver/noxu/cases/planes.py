@@ -19,7 +19,7 @@ from noxu.api.errors import ApiError
 from noxu.cases.case_files import Case, CaseProblem
 from noxu.cases.outcomes import CaseResult
 from noxu.control_plane import WITHOUT_CONTROLLERS, ControlPlane, assemble, running
-from noxu.features import of_release
+from noxu.features import ADMISSION_GROUP, of_release
 from noxu.manifests import loading, restoring
 from noxu.manifests.documents import Document, LoadError, in_order
 from noxu.registry.access import User
@@ -37,6 +37,9 @@ USER: Final = "noxu-test"
 MERGE_PATCH: Final = "application/merge-patch+json"
 JSON_PATCH: Final = "application/json-patch+json"
 APPLY: Final = "application/apply-patch+yaml"
+
+
+WEBHOOKS: Final = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
 
 
 class UnusableCase(ValueError):
@@ -85,6 +88,9 @@ async def run(plane: ControlPlane, case: Case, *, traced: bool) -> CaseResult:
     if resource is None:
         field = "object" if case.object else "old"
         raise UnusableCase(field, f"{loading.no_matches(subject)}: `given.crds` has to have its definition")
+    if webhook := await _webhook(plane, case, resource):
+        why = f"the webhook {webhook} in `given` would be asked, and there is no server that answers: leave it out of `given`"
+        raise UnusableCase("object" if case.object else "old", f"{why}, or test it with the fixture of pytest")
     namespace = loading.namespace_of(resource, subject)
     await loading.ensure_namespace(plane, namespace)
     old = None if case.old is None else await _store_old(plane, case.old)
@@ -93,6 +99,28 @@ async def run(plane: ControlPlane, case: Case, *, traced: bool) -> CaseResult:
     finally:
         if old is not None:
             await plane.persistence.remove(old)
+
+
+async def _webhook(plane: ControlPlane, case: Case, resource: Resource) -> str:
+    """An admission webhook whose rules include the write of a case, "" if there is none. Selectors and conditions do not count."""
+    operation = "CREATE" if case.old is None else "DELETE" if "delete" in case.written else "UPDATE"
+    for plural in WEBHOOKS:
+        configurations = plane.served_resources.current.find(ADMISSION_GROUP, "v1", plural)
+        assert configurations is not None
+        for entry in (await plane.reader.collection(configurations)).entries.values():
+            for hook in object_at(entry, configurations).get("webhooks") or ():
+                is_exact = hook.get("matchPolicy") == "Exact"
+                if any(_includes(rule, operation, resource, is_exact=is_exact) for rule in hook.get("rules") or ()):
+                    return str(hook["name"])
+    return ""
+
+
+def _includes(rule: Object, operation: str, resource: Resource, *, is_exact: bool) -> bool:
+    """Whether a rule of a webhook includes a write of an object. `is_exact`: not those at other versions."""
+    wanted = {"operations": operation, "apiGroups": resource.group, "resources": resource.plural}
+    if is_exact:
+        wanted["apiVersions"] = resource.version
+    return all({value, "*", "*/*"} & {*rule.get(name, ())} for name, value in wanted.items())
 
 
 async def _store_old(plane: ControlPlane, value: Object) -> StoredObject:

@@ -1,4 +1,4 @@
-"""`noxu open`: a recording in the console, as one static file, or at an address of this machine (`noxu.console.static_file`)."""
+"""`noxu open`: a recording in the console, or two side by side, as one static file, or at an address of this machine (`noxu.console.static_file`)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Final
 
 from noxu.commands import calls
 from noxu.console import static_file
-from noxu.console.recorded_answers import answers
+from noxu.console.recorded_answers import answers, two_runs
 from noxu.exploration.opened import recording_of
 from noxu.exploration.recording import from_bytes
 from noxu.recordings import lines
 from noxu.recordings.lines import ServerRecording
+from noxu.values import Object
 
 LOOPBACK: Final = "127.0.0.1"
 NAMES: Final = (LOOPBACK, "localhost")
@@ -31,7 +32,7 @@ HEADERS: Final = (
 def run(options: argparse.Namespace) -> int:
     """Exit status 0, also after Ctrl-C; 1: the recording cannot be read, or the file not written."""
     try:
-        page = static_file.page(answers(opened(options.file)))
+        page = static_file.page(_answers(options.file, options.other))
         if options.html is not None:
             options.html.write_bytes(page)
             return 0
@@ -43,6 +44,12 @@ def run(options: argparse.Namespace) -> int:
         calls.complain(str(error))
         return 1
     return 0
+
+
+def _answers(file: Path, other: Path | None) -> Object:
+    if other is None:
+        return answers(opened(file))
+    return two_runs(opened(file), opened(other), (file.name, other.name))
 
 
 def opened(path: Path) -> ServerRecording:

@@ -5,7 +5,8 @@
      "/apis/example.com/v1/widgets": {"kind": "Table", …},      and the objects
      "/_noxu/console/timeline": {"marks": […]},                 writes and requests, as the live timeline has them
      "/_noxu/console/change?revision=812": {"before": …, "after": …},
-     "/_noxu/console/recording": {"began": …, "steps": […]}}    the conversations themselves
+     "/_noxu/console/recording": {"began": …, "steps": […]},    the conversations themselves
+     "/_noxu/console/runs": {"sentence": …, "pairs": …}}        of two recordings, how they differ
 
 Pure. The newest MAX_WRITES writes and MAX_STEPS steps are shown; `left` counts the others.
 """
@@ -17,6 +18,7 @@ from datetime import datetime
 from typing import Final
 
 from noxu.console.timeline import lane
+from noxu.recordings.divergence import diverged
 from noxu.recordings.lines import ServerRecording
 from noxu.values import Json, Object
 
@@ -49,6 +51,19 @@ def answers(recording: ServerRecording) -> Object:
         **{f"/_noxu/console/change?revision={write['revision']}": change for write, change in kept},
         **tables(before, recording.revision),
     }
+
+
+def two_runs(one: ServerRecording, other: ServerRecording, titles: Sequence[str]) -> Object:
+    """What a page may ask about two recordings: all of the second one, and how they differ."""
+    found = diverged(one, other)
+    runs = {
+        "titles": [*titles],
+        "sentence": found.sentence,
+        "first": found.first,
+        "pairs": [[*pair] for pair in found.pairs],
+        "objects": [each._asdict() for each in found.objects],
+    }
+    return {**answers(other), "/_noxu/console/runs": runs}
 
 
 # -- steps -------------------------------------------------------------------------------------------------------------

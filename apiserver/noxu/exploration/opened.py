@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from noxu.exploration.recording import ObjectPlace, RecordedChange, RunRecording
+from noxu.exploration.recording import WORKLOAD, ObjectPlace, RecordedChange, RunRecording
 from noxu.recordings.lines import ServerRecording
 from noxu.values import Object
 
@@ -40,7 +40,7 @@ def _write(change: RecordedChange) -> Object:
         "subresource": change.subresource,
         "user": "",
         "userAgent": change.author,
-        "controller": "",
+        "controller": "" if change.is_of_controller or change.author == WORKLOAD else change.author,
         "requestID": "",
         "why": [{"how": shown.how, "revision": shown.revision, "event": shown.event} for shown in change.why],
         "object": change.after,

@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from noxu.console import static_file
-from noxu.console.recorded_answers import answers
+from noxu.console.recorded_answers import two_runs
 from noxu.recordings.lines import ServerRecording
 from noxu.values import Object
 from tests.console.browser.conftest import chromium
@@ -37,8 +37,9 @@ def test_a_recording_is_shown_without_a_server(tmp_path: Path) -> None:
     program = chromium()
     from playwright.sync_api import sync_playwright
 
+    empty, run = (ServerRecording("2026-03-01T12:00:00Z", 3, HOSTILE, {}, lines) for lines in ((), LINES))
     file = tmp_path / "run.html"
-    file.write_bytes(static_file.page(answers(ServerRecording("2026-03-01T12:00:00Z", 3, HOSTILE, {}, LINES))))
+    file.write_bytes(static_file.page(two_runs(empty, run, (HOSTILE, HOSTILE))))
     complaints: list[str] = []
     asked: list[str] = []
     with sync_playwright() as playwright:
@@ -55,6 +56,7 @@ def test_a_recording_is_shown_without_a_server(tmp_path: Path) -> None:
             ("#/recording/2", "Warnings"),
             ("#/recording?by=writes", f"widgets.example.com {HOSTILE}/{HOSTILE}"),
             ("#/recording/write-5", f'kind: "{HOSTILE}"'),
+            ("#/runs", "first difference"),
             ("#/kinds/widgets.example.com", HOSTILE),
         ):
             page.goto(f"{file.as_uri()}{address}")

@@ -18,8 +18,9 @@ import { objectView } from "./objects.js";
 import { whyView } from "./why.js";
 import { schemaView } from "./schema.js";
 import { recordingView } from "./recording.js";
+import { runsView } from "./runs.js";
 
-const VIEWS = [timelineView, kindsView, objectView, whyView, schemaView, recordingView];
+const VIEWS = [timelineView, kindsView, objectView, whyView, schemaView, recordingView, runsView];
 const viewsOf = (source) => VIEWS.filter((each) => (source.isLive ? !each.ofRecordings : each.ofRecordings || each.inRecordings));
 
 function App({ source }) {
