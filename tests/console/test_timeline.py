@@ -103,7 +103,7 @@ def test_a_write_has_one_mark_with_its_request() -> None:
     assert mark == {
         "key": "7", "at": 2.5, "lane": "operator/v1", "what": "write", "verb": "update", "subresource": "status",
         "resource": "widgets.example.com", "namespace": "default", "name": "a", "revision": 7, "event": "MODIFIED",
-        "because": [6], "to": ["kubectl"], "manager": "operator",
+        "because": [6], "to": ["kubectl"], "id": "x", "manager": "operator",
         "code": 200, "request": 5, "method": "PUT", "path": "/apis/x", "seconds": 0.0,
     }  # fmt: skip
     refused = request(code=409, id="y", at=1.0, number=6)

@@ -4,7 +4,7 @@ Each client has a *lane*, and what it did is a *mark* in it. Times are in second
 
     {"key": "812", "at": 1767225600.25, "lane": "operator/v1", "what": "write", "verb": "update", "subresource": "status",
      "resource": "widgets.example.com", "namespace": "default", "name": "a", "revision": 812, "event": "MODIFIED",
-     "because": [811], "to": ["kubectl/v1.37.0"], "code": 200, "request": 1234, "path": "/apis/…", "seconds": 0.002}
+     "because": [811], "to": ["kubectl/v1.37.0"], "code": 200, "request": 1234, "id": "…", "path": "/apis/…", "seconds": 0.002}
     {"key": "r1235", "at": …, "lane": …, "what": "refused", "code": 409, "reason": "Conflict", "message": "…", …}
 
 `what` is "write", "refused", "unchanged" (a request that wrote nothing), "read" or "watch". `to` are the lanes whose watches
@@ -116,6 +116,8 @@ def write_mark(
         "because": [*because],
         "to": [*to],
     }
+    if author.request_id:
+        mark["id"] = author.request_id
     if author.manager:
         mark["manager"] = author.manager
     if author.traceparent:
@@ -150,6 +152,7 @@ def request_mark(request: RecordedRequest) -> Object | None:
         "method": request.method,
         "path": request.path,
         "seconds": request.seconds,
+        "id": request.id,
     }
     if request.reason or request.message:
         mark |= {"reason": request.reason, "message": request.message}

@@ -93,8 +93,13 @@ def test_what_marks_lead_to_and_how_many_are_kept(open_page: Open) -> None:
           receiveLate(marks, [[1, "late", 9]]);
           const late = marks.byKey.get("1").to;
           const ofC = selectMarks(marks.list, { client: "c" }).map((each) => each.key);
+          const both = newMarks();
+          addMarks(both, [{ ...mark(1, "a"), key: "r1", id: "x", what: "unchanged", code: 200 }, { ...mark(2, "a"), id: "y" }]);
+          addMarks(both, [{ ...mark(1, "a"), id: "x" }, { ...mark(2, "a"), key: "r2", id: "y", what: "unchanged", code: 201 }]);
+          const merged = both.list.map((each) => [each.key, each.what, each.code]);
           for (let n = 0; n < 50; n++) addMarks(marks, Array.from({ length: 1000 }, (_, i) => mark(10 + n * 1000 + i, "a")));
-          return { chain, late, ofC, kept: marks.list.length <= 12000 && marks.byKey.size === marks.list.length, passed: marks.passed };
+          return { chain, late, ofC, merged, kept: marks.list.length <= 12000 && marks.byKey.size === marks.list.length, passed: marks.passed };
         }"""
     )
+    assert result.pop("merged") == [["1", "write", 200], ["2", "write", 201]]
     assert result == {"chain": ["1", "2", "4"], "late": ["b", "late"], "ofC": ["2", "4"], "kept": True, "passed": 50004}

@@ -16,11 +16,13 @@ import { timelineView } from "./timeline.js";
 import { kindsView } from "./kinds.js";
 import { objectView } from "./objects.js";
 import { whyView } from "./why.js";
+import { breakView } from "./break.js";
+import { mannersView } from "./manners.js";
 import { schemaView } from "./schema.js";
 import { recordingView } from "./recording.js";
 import { runsView } from "./runs.js";
 
-const VIEWS = [timelineView, kindsView, objectView, whyView, schemaView, recordingView, runsView];
+const VIEWS = [timelineView, kindsView, objectView, whyView, breakView, mannersView, schemaView, recordingView, runsView];
 const viewsOf = (source) => VIEWS.filter((each) => (source.isLive ? !each.ofRecordings : each.ofRecordings || each.inRecordings));
 
 function App({ source }) {

@@ -178,12 +178,12 @@ function drawMarks(context, layout, view, colours, texts, from, to, isDense) {
   }
   if (layout.isByTime || layout.step < 52) return;
   context.font = texts.small;
-  context.textAlign = "center";
+  context.textAlign = "right"; // of the mark's own place: an arrow leaves it there
   for (let n = from; n < to; n++) {
     const mark = layout.marks[n];
     context.globalAlpha = view.chain && !view.chain.has(mark.key) ? 0.4 : 1;
     context.fillStyle = mark.what === "refused" ? colours.refused : colours.faint;
-    context.fillText(texts.of(mark, layout.step), layout.xs[n] - view.left, laneY(layout, mark.lane) + 22);
+    context.fillText(texts.of(mark, layout.step), layout.xs[n] - view.left - 4, laneY(layout, mark.lane) + 20);
   }
   context.globalAlpha = 1;
 }

@@ -6,22 +6,43 @@ const LONGEST_CHAIN = 500;
 
 // A collection of marks in the order of their times. `version` changes with each change.
 export function newMarks() {
-  return { list: [], byKey: new Map(), version: 0, passed: 0 };
+  return { list: [], byKey: new Map(), byId: new Map(), version: 0, passed: 0 };
 }
 
 export function addMarks(marks, added) {
   const { list, byKey } = marks;
   let isInOrder = true;
   for (const mark of added) {
-    if (byKey.has(mark.key)) continue;
+    if (byKey.has(mark.key) || isMerged(marks, mark)) continue;
     if (list.length && mark.at < list[list.length - 1].at) isInOrder = false;
     list.push(mark);
     byKey.set(mark.key, mark);
     marks.passed++;
   }
   if (!isInOrder) list.sort((a, b) => a.at - b.at || (a.revision || 0) - (b.revision || 0));
-  if (list.length > MOST_MARKS + SLACK) for (const mark of list.splice(0, list.length - MOST_MARKS)) byKey.delete(mark.key);
+  if (list.length > MOST_MARKS + SLACK) for (const mark of list.splice(0, list.length - MOST_MARKS)) forget(marks, mark);
   marks.version++;
+}
+
+// A write and its request may come in two lines, in any order: they are one mark.
+function isMerged({ list, byKey, byId }, mark) {
+  const known = mark.id && byId.get(mark.id);
+  if (mark.id && (!known || known.what !== "write")) byId.set(mark.id, mark);
+  if (!known || (known.what === "write") === (mark.what === "write")) return false;
+  const [write, request] = mark.what === "write" ? [mark, known] : [known, mark];
+  const { code, request: number, method, path, seconds } = request;
+  Object.assign(write, { code, request: number, method, path, seconds });
+  if (write === mark) {
+    list.splice(list.indexOf(known), 1);
+    byKey.delete(known.key);
+    return false;
+  }
+  return true;
+}
+
+function forget({ byKey, byId }, mark) {
+  byKey.delete(mark.key);
+  if (byId.get(mark.id) === mark) byId.delete(mark.id);
 }
 
 // A watch has shown an event later than others.

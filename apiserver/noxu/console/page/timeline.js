@@ -3,6 +3,7 @@ import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./v
 import { go, hrefOf } from "./router.js";
 import { AXIS, draw, firstAt, LANE_HEIGHT, laneY, layoutOf, markNear } from "./drawing.js";
 import { actionText, addMarks, chainOf, newMarks, objectText, receiveLate, selectMarks, sentenceOf, timeText } from "./marks.js";
+import { BreakHere } from "./break.js";
 import { Choice, Diff, Empty, Field, Problem, Table, Tabs, Toolbar, toYaml, useAsked } from "./widgets.js";
 
 export const timelineView = { route: "timeline", title: "Timeline", component: Timeline, inRecordings: true };
@@ -58,8 +59,8 @@ function Timeline({ source, route, hasView, session, askToken }) {
   const query = route.query;
   const change = (changes) => go(hrefOf("timeline", [], { ...query, ...changes }), true);
   const shown = useMemo(() => selectMarks(marks.list, query), [marks.version, query.kind, query.client, query.object, query.outcome, query.noise]);
-  const chosen = marks.byKey.get(query.mark);
-  const choose = (mark) => change({ mark: mark ? mark.key : "" });
+  const chosen = marks.byKey.get(query.mark) || (query.request && marks.list.find((each) => each.id === query.request));
+  const choose = (mark) => change({ mark: mark ? mark.key : "", request: "" });
   const kinds = [...new Set(marks.list.map((each) => each.resource))].sort();
   const clients = [...new Set(marks.list.map((each) => each.lane))].sort();
   return html`<h1 class="unseen">Timeline</h1>
@@ -274,7 +275,7 @@ function MarkTable({ shown, query }) {
 
 // -- one mark ------------------------------------------------------------------------------------------------------
 
-function Detail({ source, mark, marks, query, close, hasView }) {
+function Detail({ source, mark, marks, query, close, hasView, session, askToken }) {
   const changed = useAsked(() => (mark.revision ? source.get("/_noxu/console/change", { revision: mark.revision }) : Promise.resolve(null)), [mark.key]);
   const to = (key) => hrefOf("timeline", [], { ...query, mark: key });
   const effects = marks.list.filter((each) => mark.revision && (each.because || []).includes(mark.revision));
@@ -292,6 +293,7 @@ function Detail({ source, mark, marks, query, close, hasView }) {
       ${effects.length ? html`<dt>What followed</dt><dd>${effects.slice(0, 20).map((each) => html`<a href=${to(each.key)}>${sentenceOf(each)}</a>`)}</dd>` : null}
       ${hasView("at") && mark.revision ? html`<dt>Object</dt><dd><a href=${hrefOf("at", [String(mark.revision), mark.resource, mark.namespace, mark.name])}>at revision ${mark.revision}</a></dd>` : null}
     </dl>
+    <${BreakHere} source=${source} mark=${mark} session=${session} askToken=${askToken} />
     <${Problem} error=${changed.error} />
     ${changed.value ? html`<${Diff} before=${yamlOf(changed.value.before)} after=${yamlOf(changed.value.after)} />` : null}
   </aside>`;
