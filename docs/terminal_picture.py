@@ -149,7 +149,7 @@ def _banner(server: subprocess.Popen[str], folder: Path) -> str:
             break
         lines.append(line)
     text = "".join(lines).rstrip() + "\n"
-    text = re.sub(r"#token=\w+", "", text)  # another one at each start
+    text = re.sub(r"#token=[\w-]+", "", text)  # another one at each start
     return re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:6440", text).replace(str(folder.resolve()), "~/widgets")
 
 

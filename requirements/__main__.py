@@ -90,7 +90,9 @@ def _licences(pins: Iterable[Pin], packages: Mapping[str, Distribution]) -> str:
         rows.append(f"| {pin.name} | {pin.version} | {expression}{' (*)' if concluded else ''} | {texts} |\n")
     return (
         "# Licences of the dependencies\n\n"
-        "Noxu itself is licensed under Apache-2.0; its wheel contains no other package. This is what is installed with it, as\n"
+        "Noxu itself is licensed under Apache-2.0; its wheel contains no other package, but three libraries of\n"
+        "JavaScript for the console, with their licences (`apiserver/noxu/console/page/vendor/LICENCES.txt`): htm with Preact\n"
+        "(Apache-2.0, MIT), Prism (MIT), CodeJar (MIT). This is what is installed with it, as\n"
         "`requirements/runtime.txt` pins it. `python -m requirements document` generates this page from the metadata of\n"
         "the installed packages. The texts are in each package's `.dist-info`, mostly in the folder `licenses`.\n\n"
         "(*) concluded from the texts: the metadata has no SPDX expression.\n\n"

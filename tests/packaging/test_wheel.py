@@ -143,7 +143,9 @@ def test_the_wheel_is_pure_and_contains_the_packages_only(wheel: Path) -> None:
     folders = (ROOT / "apiserver", ROOT / "storage")
     sources = {str(path.relative_to(folder)) for folder in folders for path in folder.rglob("*.py")}
     data = {str(path.relative_to(folders[0])) for path in folders[0].glob("noxu/kinds/data/**/*.json")}
-    assert names == {*sources, *data, "noxu/py.typed"}
+    page = {str(path.relative_to(folders[0])) for path in folders[0].glob("noxu/console/page/**/*") if path.is_file()}
+    assert page >= {"noxu/console/page/index.html", "noxu/console/page/vendor/LICENCES.txt"}
+    assert names == {*sources, *data, *page, "noxu/py.typed"}
     assert metadata == {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"}
     assert "Root-Is-Purelib: true" in properties
 

@@ -140,7 +140,7 @@ class Live:
             lost, self._lost = self._lost, 0
             requests = record.newest(record.answered - self._answered)
             self._answered = record.answered  # in the same turn of the loop
-            sights = self._sights()
+            sights = self.sights()
             received = self._received(sights)
             made = await self._marks(events, requests, sights)
             if not (made or events or lost or received):
@@ -181,7 +181,7 @@ class Live:
                 await asyncio.sleep(0)
         return marks(writes, requests, written)
 
-    def _sights(self) -> dict[str, list[Sight]]:
+    def sights(self) -> dict[str, list[Sight]]:
         """The watches of all clients by collection, and how far each has come now."""
         found: dict[str, list[Sight]] = {}
         history = self._server.history
@@ -248,7 +248,7 @@ async def timeline(call: ControlCall) -> Object:
     record = server.interventions.requests()
     requests = record.since()
     by_id = {request.id: request for request in requests}
-    sights, recent = call.control.part(Live)._sights(), RecentEvents()  # noqa: SLF001 - of this module
+    sights, recent = call.control.part(Live).sights(), RecentEvents()
     loop_began = time.time() - asyncio.get_running_loop().time()
     writes: list[Object] = []
     for number, event in enumerate(found.events, 1):

@@ -24,7 +24,10 @@ from noxu.registry.offload import imported
 
 BEAT: Final = 60.0
 """Seconds between two lines of a held answer."""
-CONSOLE: Final = "noxu.console.routes"
+CONSOLE: Final = tuple(
+    f"noxu.console.{name}" for name in ("page_files", "changes", "session", "stored_kinds", "stream")
+)
+"""What has the routes of the console: imported with its first request."""
 SESSION: Final = "noxu.console.session"
 CONSOLE_PATH: Final = "/_noxu/console/"
 _STOPPING: Final = "the server stops"
@@ -42,7 +45,8 @@ async def answer(exchange: Exchange, control: Control) -> Answer | None:
         path.rstrip("/") == ROOT.rstrip("/") and "text/html" in headers.get("Accept", "")
     )
     try:
-        route, values = find(method, path, (await imported(CONSOLE)).ROUTES if is_of_console else ROUTES)
+        routes = [route for name in CONSOLE for route in (await imported(name)).ROUTES] if is_of_console else ROUTES
+        route, values = find(method, path, routes)
     except NotAllowed as refusal:
         exchange.headers.append(("Allow", ", ".join(refusal.methods)))
         raise

@@ -41,7 +41,8 @@ class ReplayCalls:
         The objects that were there when the recording began are created first, if they are not there. `ignore` are names of
         fields that are not compared. Raises OSError and ValueError for a file that cannot be read, or is no recording.
         """
-        return cast("AwaitableSteps", self._sync_or_awaited("replay", lambda: self._replay(Path(file), ignore)))
+        names = (ignore,) if isinstance(ignore, str) else ignore
+        return cast("AwaitableSteps", self._sync_or_awaited("replay", lambda: self._replay(Path(file), names)))
 
     def _replay(self, path: Path, ignore: Iterable[str]) -> list[ReplayedStep]:
         replaying, recording = import_module(REPLAYING), import_module(LINES).read(path)

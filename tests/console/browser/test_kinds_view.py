@@ -11,7 +11,6 @@ from noxu.commands.api_client import ApiClient
 from tests.console.browser.conftest import PHONE
 from tests.console.definition import PATH, widget
 
-pytestmark = pytest.mark.slow
 Open = Callable[..., Any]
 
 
@@ -29,6 +28,7 @@ def test_a_kind_is_chosen_and_its_objects_follow_what_happens(open_page: Open, a
     assert page.title() == "Objects · Noxu"
 
 
+@pytest.mark.slow
 def test_what_a_stranger_has_written_is_text(open_page: Open, api: ApiClient) -> None:
     hostile = "<img src=x onerror=alert(1)>"
     value = widget("marked")
@@ -40,6 +40,7 @@ def test_what_a_stranger_has_written_is_text(open_page: Open, api: ApiClient) ->
     assert page.locator("img").count() == 0
 
 
+@pytest.mark.slow
 def test_a_phone_shows_the_kinds_first_and_then_one_of_them(open_page: Open) -> None:
     page = open_page("#/kinds", viewport=PHONE, color_scheme="dark")
     page.get_by_role("link", name="ConfigMap").click()
@@ -50,6 +51,7 @@ def test_a_phone_shows_the_kinds_first_and_then_one_of_them(open_page: Open) -> 
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("token", [False, True], ids=["without the token", "with the token"])
 def test_the_page_says_whether_it_may_change_something(open_page: Open, token: bool) -> None:
     page = open_page("#/kinds", token=token)
@@ -59,6 +61,7 @@ def test_the_page_says_whether_it_may_change_something(open_page: Open, token: b
     assert "token" not in page.url
 
 
+@pytest.mark.slow
 def test_a_wrong_token_is_refused_in_the_dialog(open_page: Open) -> None:
     page = open_page("#/kinds")
     page.get_by_role("button", name="Read only").click()
