@@ -87,6 +87,7 @@ def test_it_starts_again_and_finishes_what_it_has_begun(noxu: Noxu, tmp_path: Pa
 def test_requests_of_others_are_not_hit(noxu: Noxu) -> None:
     program = noxu.program(python("import signal; signal.pause()"))
     with noxu.fault(process="kill") as fault, program:
+        eventually(lambda: program.pid > 0)
         noxu.create(config_map("mine"), namespace="default")
         assert (program.pid > 0, fault.hits) == (True, 0)
 

@@ -11,7 +11,10 @@ from benchmarks import endurance
 from benchmarks.endurance import ROWS, Result, Row, environment, lines_of
 
 ROOT = Path(__file__).parents[2]
-NO_HAZARD = {"tests/hostile/test_memory.py"}  # the size of bodies
+NO_HAZARD = {
+    "tests/hostile/test_memory.py",  # the size of bodies
+    "tests/console/browser/conftest.py",  # a folder for pictures
+}
 READ = re.compile(r'os\.environ\.get\("(NOXU_\w+)"')
 
 

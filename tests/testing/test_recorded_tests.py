@@ -30,8 +30,12 @@ def test_of_a_module_that_fails(noxu_module, name):
 """
 
 
-def test_recordings_of_failed_tests_stay(pytester: pytest.Pytester) -> None:
-    pytester.makefile(".ini", pytest="[pytest]\nnoxu_profile=envtest\nnoxu_record=failed\nnoxu_html=pages\n")
+def test_recordings_of_failed_tests_stay(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)  # of this test, whose name would be in those of the files
+    pytester.makefile(
+        ".ini",
+        pytest="[pytest]\nasyncio_default_fixture_loop_scope=function\nnoxu_profile=envtest\nnoxu_record=failed\nnoxu_html=pages\n",
+    )
     pytester.makepyfile(test_a=TESTS)
     pytester.runpytest_inprocess("-p", "no:randomly", "-p", "no:xdist").assert_outcomes(passed=2, failed=2)
     found = {path.name: lines.read(path) for path in (pytester.path / "failed").iterdir()}

@@ -17,7 +17,8 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
 from typing import Final
 
 from noxu.api.codec import JSON
-from noxu.containment import log_bug
+from noxu.api.errors import ApiError
+from noxu.containment import Contained
 from noxu.control.history import WriteHistory
 from noxu.control.recorded_writes import RecordedWrite
 from noxu.control.write_log import decoded, described, entry, events_between, why
@@ -91,12 +92,8 @@ class ConversationRecorder(RequestFilter):
         self._add_step(exchange, answer, b"".join(kept), size)
 
     def _add_step(self, exchange: Exchange, answer: Answer, body: bytes, size: int | None = None) -> None:
-        try:
-            line = self._step(exchange, answer, body, size)
-        except Exception as bug:  # noqa: BLE001 - a request is answered, whatever is wrong with its recording
-            log_bug(f"the recording of {exchange}", bug)
-            return
-        self.add(line)
+        with Contained(f"the recording of {exchange}"):  # a request is answered, whatever is wrong with its recording
+            self.add(self._step(exchange, answer, body, size))
 
     def _step(self, exchange: Exchange, answer: Answer, body: bytes, size: int | None) -> Object:
         expect: Object = {"code": answer.status, "content_type": answer.content_type}
@@ -218,7 +215,7 @@ def _body(exchange: Exchange, content_type: str, body: bytes, size: int) -> Obje
         return {"body": body.decode("utf-8", "replace")}
     try:
         value = decoder_of(exchange, content_type)(body)
-    except Exception:  # noqa: BLE001 - whatever a client has sent: the server refuses it, and so will a replay
+    except (ApiError, ValueError):  # whatever a client has sent: the server refuses it, and so will a replay
         return {"omitted": size} if is_secret else {"body": body.decode("utf-8", "replace")}
     return {"body": masked(value, is_secret=is_secret)}
 

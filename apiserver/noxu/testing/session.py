@@ -79,7 +79,7 @@ class Session:
 
 
 T = TypeVar("T")
-_STOPPED: Final = "the server does not run: it was not started, or it is stopped"
+STOPPED: Final = "the server does not run: it was not started, or it is stopped"
 
 
 class Runner:
@@ -109,7 +109,7 @@ class Runner:
     def running(self) -> Server:
         """The server. Raises Stopped."""
         if not self.is_running:
-            raise Stopped(_STOPPED)
+            raise Stopped(STOPPED)
         return self.server
 
     def start(self) -> None:
@@ -139,7 +139,7 @@ class Runner:
         with self._lock:
             if not self.is_running or self.loop.is_closed():
                 work.close()
-                raise Stopped(_STOPPED)
+                raise Stopped(STOPPED)
             future = asyncio.run_coroutine_threadsafe(work, self.loop)
             self._waiting.add(future)
         future.add_done_callback(self._waiting.discard)
@@ -158,7 +158,7 @@ class Runner:
             waiting = [*self._waiting]
         for future in waiting:
             with contextlib.suppress(InvalidStateError):  # it has ended meanwhile
-                future.set_exception(Stopped(_STOPPED))
+                future.set_exception(Stopped(STOPPED))
 
     async def _server(self) -> Server:
         """The first one. Raises StartError."""

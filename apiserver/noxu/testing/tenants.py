@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+from collections.abc import Coroutine
+from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
-from typing import Final, cast
+from typing import Any, Final, TypeVar, cast
 
 from noxu.control.tenants import EMPTY, TEMPLATE, Tenant, Tenants, WantedTenant
 from noxu.http.recent_requests import RecentRequests
@@ -26,9 +28,9 @@ from noxu.security.kubeconfig import Access
 from noxu.testing import calls
 from noxu.testing.client import USER_AGENT, UserClient
 from noxu.testing.clock import ServerClock
-from noxu.testing.errors import hidden
+from noxu.testing.errors import Stopped, hidden
 from noxu.testing.faults import FaultInjection
-from noxu.testing.session import Runner, Session
+from noxu.testing.session import STOPPED, Runner, Session
 from noxu.testing.snapshots import SnapshotCalls
 from noxu.testing.sources import Source, documents
 from noxu.testing.verbs import Verbs
@@ -38,6 +40,9 @@ __tracebackhide__ = hidden
 
 DIRECTORY: Final = "tenants"
 """Of their kubeconfigs, beside that of the handle."""
+
+
+T = TypeVar("T")
 
 
 class TenantRunner(Runner):
@@ -51,6 +56,12 @@ class TenantRunner(Runner):
     @property
     def is_running(self) -> bool:
         return self._parent.is_running and not self.is_over
+
+    def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        if self.is_over:
+            work.close()
+            raise Stopped(STOPPED)
+        return self._parent.submit(work)
 
 
 class TestTenant(FaultInjection, SnapshotCalls, Verbs):
