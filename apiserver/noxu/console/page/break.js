@@ -36,7 +36,7 @@ const ofWatches = new Set(["close", "drop", "freeze"]);
 function Faults({ source, act }) {
   const faults = useAsked(() => source.get(FAULTS), [source]);
   const fired = useAsked(() => source.get(`${FAULTS}/fired`, { limit: 10 }), [source]);
-  const [off, setOff] = useState([]); // rules that were on, and can be again
+  const [known, setKnown] = useState([]); // rules that were on: those that are not can be turned on again
   const again = () => {
     faults.again();
     fired.again();
@@ -46,14 +46,15 @@ function Faults({ source, act }) {
     return () => clearInterval(timer);
   }, [source]);
   const rules = (faults.value && faults.value.rules) || [];
+  const off = known.filter((each) => !rules.some((rule) => rule.name === each.name));
+  const keep = (kept) => setKnown([...known.filter((each) => !kept.some((rule) => rule.name === each.name)), ...kept.map(plainRule)]);
   const turnOff = (rule) => act(async () => {
     await source.send("DELETE", `${FAULTS}/${encodeURIComponent(rule.name)}`);
-    setOff([...off, plainRule(rule)]);
+    keep([rule]);
     again();
   });
   const turnOn = (rule) => act(async () => {
     await source.send("POST", FAULTS, { rules: [rule] });
-    setOff(off.filter((each) => each !== rule));
     again();
   });
   const plan = () => `${toYaml({ seed: (faults.value && faults.value.seed) || 0, rules: rules.map(plainRule) })}`;
@@ -70,7 +71,7 @@ function Faults({ source, act }) {
         <p class="buttons">
           <${Copy} label="Copy as pytest" text=${() => asPytest(rules)} />
           <a download="plan.yaml" href=${`data:application/yaml,${encodeURIComponent(plan())}`}>Save as plan.yaml</a>
-          ${rules.length ? html`<button type="button" class="quiet" onClick=${act(async () => { await source.send("DELETE", FAULTS); setOff([...off, ...rules.map(plainRule)]); again(); })}>All off</button>` : null}
+          ${rules.length ? html`<button type="button" class="quiet" onClick=${act(async () => { await source.send("DELETE", FAULTS); keep(rules); again(); })}>All off</button>` : null}
         </p>`
       : faults.value ? html`<p class="quiet">None is on. Add one here, or from a mark of the timeline: there it is about that client and that object.</p>` : null}
     <${NewFault} source=${source} act=${act} added=${again} />
