@@ -96,12 +96,41 @@ def test_a_bundle_may_be_a_file(kind: str, tmp_path: Path) -> None:
         ("no JSON", b"{", "it cannot be read"),
         ("no object", b"[]", "a JSON schema is an object"),
         ("a large file", b" " * (MAX_BYTES + 1), "it is larger than"),
+        ("a deep schema", b'{"items": ' * 3000 + b"{}" + b"}" * 3000, "it is nested too deeply"),
     ],
 )
 def test_a_schema_that_cannot_be_read_is_a_sentence(what: str, content: bytes, why: str, tmp_path: Path) -> None:
     tmp_path.joinpath("widget-example-v1.json").write_bytes(content)
     with pytest.raises(LoadError, match=f"widget-example-v1.json: .*{why}"):
         definitions([tmp_path], [document()])
+
+
+@pytest.mark.parametrize("given", ["example.com", "example.com/widget_v1.json"])
+def test_the_group_may_stand_in_the_path_that_is_given(
+    given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle(tmp_path, "example.com/widget_v1.json")
+    assert [found.name for found in definitions([tmp_path / given], [document()])] == ["widgets.example.com"]
+    monkeypatch.chdir(tmp_path / "example.com")
+    within = Path(given).relative_to("example.com")
+    assert [found.name for found in definitions([within], [document()])] == ["widgets.example.com"]
+
+
+@rows(
+    "what, schema",
+    [
+        ("a junctor", {"anyOf": None}),
+        ("a list of types", {"type": ["string", {}]}),
+        ("fields", {"properties": ["a"]}),
+        ("names of fields", {"required": True}),
+        ("a name of a field", {"required": [{}]}),
+        ("items", {"items": None}),
+        ("a negation", {"not": 3}),
+    ],
+)
+def test_what_is_no_schema_is_left_to_the_server(what: str, schema: Object) -> None:
+    assert structural(schema)["type"] == "object", what
+    assert "a" in structural({"properties": {"a": schema}})["properties"], what
 
 
 @rows(
