@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     """Exit status 0: nothing is refused or lost; 1: something is; 2: something cannot be read."""
     report = StoredReport()
     try:
-        new = stored.definitions_in(options.files, report)
+        new = stored.definitions_in(options.files, report, f"{options.command} -f")
         with _source(options) as source, progress.shown("preview", quiet=options.quiet) as show:
             previews = list(_previews(source, new, options.limit, show))
             failures = source.unreadable()
