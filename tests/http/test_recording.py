@@ -159,6 +159,31 @@ def test_no_secret_is_in_the_file(file: Path) -> None:
     assert b"Authorization" not in content
 
 
+@pytest.mark.parametrize(
+    ("resource", "content_type", "body"),
+    [
+        ("tokenreviews", "application/json", b'{"spec": {"token": "hunter2"}}'),
+        ("tokenreviews", "application/json", b'{"spec": {"token": "hunter2"},}'),
+        ("secrets", "application/json", b'{"stringData": {"p": "hunter2"},}'),
+        ("secrets", "application/yaml", b"stringData: {p: hunter2"),
+        ("secrets", "text/plain", b"hunter2"),
+    ],
+    ids=["without a kind", "malformed", "a malformed Secret", "malformed YAML", "a text"],
+)
+def test_no_secret_of_a_body_that_says_not_what_it_is(
+    tmp_path: Path, resource: str, content_type: str, body: bytes, fresh: Noxu
+) -> None:
+    base = "/api/v1/namespaces/default" if resource == "secrets" else "/apis/authentication.k8s.io/v1"
+    with (
+        Noxu(profile="envtest", record=tmp_path / "run.noxu") as server,
+        contextlib.closing(ReplayTarget(server.url)) as target,
+    ):
+        target.send("POST", f"{base}/{resource}", body, {"Content-Type": content_type, "User-Agent": "a"})
+    [step] = lines.read(tmp_path / "run.noxu").conversation
+    assert "hunter2" not in str(step)
+    assert replayed(lines.read(tmp_path / "run.noxu"), fresh) == []
+
+
 # -- the replay
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from noxu.recordings import lines
-from noxu.recordings.lines import NoRecording, RecordingFile
+from noxu.recordings.lines import NoRecording, Place, RecordingFile, place_of
 from tests.rows import rows
 
 HEADER = lines.header("1.0", "2026-03-01T12:00:00Z", 7, {"profile": "envtest", "files": ["/etc/passwd"]})
@@ -102,3 +102,19 @@ def test_every_cut_of_a_file_is_read_but_for_its_last_line(path: Path) -> None:
 def test_another_file_is_refused(content: bytes, expected: str) -> None:
     with pytest.raises(NoRecording, match=expected):
         lines.parse(content)
+
+
+@rows(
+    "path, expected",
+    [
+        ("/api/v1/nodes", ("nodes", "", "")),
+        ("/api/v1/namespaces/a", ("namespaces", "", "a")),
+        ("/api/v1/namespaces/a/pods/b/status", ("pods", "a", "b")),
+        ("/apis/apps/v1/deployments?watch=true", ("deployments.apps", "", "")),
+        ("/apis/apps/v1/namespaces/a/deployments", ("deployments.apps", "a", "")),
+        ("/apis", ("", "", "")),
+        ("", ("", "", "")),
+    ],
+)
+def test_a_path_is_about_an_object(path: str, expected: Place) -> None:
+    assert place_of(path) == expected

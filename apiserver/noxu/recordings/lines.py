@@ -35,6 +35,9 @@ _KIND: Final = "recording"
 _GZIP: Final = b"\x1f\x8b"
 _OF_SERVER: Final = ("profile", "nodes")
 
+Place = tuple[str, str, str]
+"""A resource (`widgets.example.com`), a namespace ("" for none), a name."""
+
 
 class NoRecording(ValueError):
     """The file is no recording, or one of another format; the message says what to do."""
@@ -151,3 +154,14 @@ def _decoded(line: bytes) -> Json:
             continue
         return value
     return None
+
+
+def place_of(path: str) -> Place:
+    """The object or the collection that a path is about: `/apis/GROUP/VERSION/namespaces/NS/widgets/a`."""
+    parts = path.partition("?")[0].strip("/").split("/")
+    group, rest = (parts[1], parts[3:]) if parts[0] == "apis" and len(parts) > 2 else ("", parts[2:])
+    namespace = ""
+    if rest[:1] == ["namespaces"] and len(rest) > 2:
+        namespace, rest = rest[1], rest[2:]
+    plural, name = ([*rest, "", ""])[:2]
+    return (f"{plural}.{group}" if group else plural), namespace, name

@@ -25,8 +25,8 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from noxu.recordings.comparison import ConversationComparison
-from noxu.recordings.lines import ServerRecording
-from noxu.recordings.masking import SECRETS, masked
+from noxu.recordings.lines import ServerRecording, place_of
+from noxu.recordings.masking import masked
 from noxu.values import Json, Object
 
 PATIENCE: Final = 5.0  # seconds
@@ -180,6 +180,8 @@ class Replay:
         if "ended" in line:
             yield from self._end(line["ended"])
             return
+        if "omitted" in line:  # the body is not there; the server has refused it
+            return
         self.steps += 1
         if "watch" in line:
             path = self._comparison.translate(line["watch"])
@@ -198,7 +200,7 @@ class Replay:
         until = time.monotonic() + self._patience
         while True:
             reply = self._target.send(step["method"], path, body, _headers(step))
-            actual = masked(_parsed(reply.body), is_secret=f"/{SECRETS}" in path)
+            actual = masked(_parsed(reply.body), resource=place_of(path)[0])
             self._comparison.learn(step["expect"].get("body"), actual)
             found = list(self._differences(step["expect"], reply, actual))
             if not found or step["method"] not in _READS or time.monotonic() > until:
@@ -233,10 +235,11 @@ class Replay:
         self._comparison.learn(recorded, actual)
         found: list[str] = []
         by_object = _by_object(actual)
+        resource, _, _ = place_of(watch.path)
         # by the names that this server has generated
         for place, events in _by_object(self._comparison.translate(recorded)).items() if watch.is_compared else ():
             there = by_object.get(place, [])[: len(events)]  # later ones may have come since
-            found += self._comparison.differences(events, masked(there), f"events of {place}")
+            found += self._comparison.differences(events, masked(there, resource=resource), f"events of {place}")
         if found:
             yield ReplayedStep(watch.step, f"WATCH {watch.path}", found[:MOST])
 
@@ -290,7 +293,7 @@ def _headers(step: Object) -> dict[str, str]:
     """The headers of a recorded request. Bodies are recorded as JSON, so what was binary is JSON."""
     headers = dict(step.get("headers") or {})
     sent, accept = step.get("content_type", ""), step.get("accept", "")
-    if "body" in step:
+    if sent:
         headers["Content-Type"] = JSON if any(word in sent for word in _BINARY) else sent
     headers["Accept"] = JSON if not accept or any(word in accept for word in _BINARY) else accept
     headers["User-Agent"] = step["client"]["agent"]
