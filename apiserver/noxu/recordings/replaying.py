@@ -34,7 +34,15 @@ EVERY: Final = 0.05  # seconds between two attempts
 TIMEOUT: Final = 60.0  # seconds for an answer
 MOST: Final = 12  # differences of a step that are listed
 JSON: Final = "application/json"
-_BINARY: Final = ("protobuf", "cbor")
+_BINARY: Final = {
+    "application/vnd.kubernetes.protobuf": JSON,
+    "application/apply-patch+cbor": "application/apply-patch+yaml",
+    "application/cbor-seq": JSON,
+    "application/cbor": JSON,
+}
+"""Media types, and those that are sent in their place."""
+_OF_MEDIA_TYPES: Final = (406, 415)
+"""The codes with which a media type is refused."""
 _READS: Final = frozenset({"GET", "HEAD"})
 _FIRST: Final = ("customresourcedefinitions.apiextensions.k8s.io", "namespaces")
 """The resources of objects that others need."""
@@ -118,11 +126,11 @@ class ReplayedWatch:
     def wait(self, number: int, patience: float = PATIENCE) -> list[Json]:
         """The events, when there are as many, or the time is up; bookmarks do not count."""
         until = time.monotonic() + patience
-        while len(_without_bookmarks(self.events)) < number:
+        while len(_compared(self.events)) < number:
             if time.monotonic() > until or not self._reader.is_alive():
                 break
             time.sleep(EVERY)
-        return _without_bookmarks(self.events)
+        return _compared(self.events)
 
     def close(self) -> None:
         if self._socket is not None:
@@ -229,7 +237,7 @@ class Replay:
         watch = self._open.pop(number, None)
         if watch is None:
             return
-        recorded = _without_bookmarks(watch.recorded)
+        recorded = _compared(watch.recorded)
         actual = watch.replayed.wait(len(recorded), self._patience)
         watch.replayed.close()
         self._comparison.learn(recorded, actual)
@@ -290,14 +298,22 @@ def _collection(line: Object, value: Object) -> str | None:
 
 
 def _headers(step: Object) -> dict[str, str]:
-    """The headers of a recorded request. Bodies are recorded as JSON, so what was binary is JSON."""
+    """The headers of a recorded request. Bodies are recorded as JSON, so what was binary is JSON, unless that was refused."""
     headers = dict(step.get("headers") or {})
-    sent, accept = step.get("content_type", ""), step.get("accept", "")
+    is_refused = step.get("expect", {}).get("code") in _OF_MEDIA_TYPES
+    sent, accept = step.get("content_type", ""), step.get("accept") or JSON
     if sent:
-        headers["Content-Type"] = JSON if any(word in sent for word in _BINARY) else sent
-    headers["Accept"] = JSON if not accept or any(word in accept for word in _BINARY) else accept
+        headers["Content-Type"] = sent if is_refused else _in_text(sent)
+    headers["Accept"] = accept if is_refused else _in_text(accept)
     headers["User-Agent"] = step["client"]["agent"]
     return headers
+
+
+def _in_text(media_types: str) -> str:
+    """The media types without those that are binary; parameters, such as `as=PartialObjectMetadata`, stay."""
+    for binary, text in _BINARY.items():
+        media_types = media_types.replace(binary, text)
+    return media_types
 
 
 def _parsed(body: bytes) -> Any:
@@ -309,8 +325,13 @@ def _parsed(body: bytes) -> Any:
         return body.decode("utf-8", "replace")
 
 
-def _without_bookmarks(events: Sequence[Json]) -> list[Json]:
-    return [event for event in list(events) if isinstance(event, dict) and event.get("type") != "BOOKMARK"]
+def _compared(events: Sequence[Json]) -> list[Json]:
+    """The events without bookmarks, and without those of which only the size was recorded."""
+    return [
+        event
+        for event in list(events)
+        if isinstance(event, dict) and event.get("type") != "BOOKMARK" and "omitted" not in event
+    ]
 
 
 def _by_object(events: Iterable[Json]) -> dict[str, list[Json]]:
