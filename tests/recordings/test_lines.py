@@ -62,10 +62,17 @@ def test_only_its_owner_can_read_it(path: Path) -> None:
 
 def test_a_recording_goes_on_or_is_made_anew(path: Path) -> None:
     for goes_on in (False, True, False):
-        file = RecordingFile(path, goes_on=goes_on)
+        file = RecordingFile(path, kept=path.stat().st_size if goes_on else 0)
         file.add(HEADER)
         file.close()
     assert path.read_bytes().count(b"\n") == 1
+
+
+def test_a_recording_goes_on_after_its_last_whole_line(path: Path) -> None:
+    path.write_bytes(b'{"a": 1}\n{"b"')
+    file = RecordingFile(path, kept=9)
+    file.add({"c": 2})
+    assert path.read_bytes() == b'{"a": 1}\n{"c":2}\n'
 
 
 def test_what_is_added_after_the_end_is_lost(path: Path) -> None:
