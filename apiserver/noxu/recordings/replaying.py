@@ -256,15 +256,16 @@ class Replay:
     def _restore(self) -> None:
         """Create the objects of the start that are not there: first what others need. Refusals are seen by what follows."""
         lines = sorted(self.recording.stored, key=lambda line: _order(line["resource"]))
+        defined = {line["name"] for line in lines if line["resource"] == _FIRST[0]}
         for line in lines:
             value = line["stored"]
             if not isinstance(value, dict):
                 continue
             path = _collection(line, value)
             if path is not None:
-                self._create(path, value)
+                self._create(path, value, is_custom=line["resource"] in defined)
 
-    def _create(self, path: str, value: Object) -> None:
+    def _create(self, path: str, value: Object, *, is_custom: bool) -> None:
         named = f"{path}/{value['metadata']['name']}"
         if self._target.send("GET", named, None, {"Accept": JSON}).code == 200:
             return
@@ -272,7 +273,7 @@ class Replay:
         sent = json.dumps(self._comparison.translate({**value, "metadata": metadata})).encode()
         reply = self._target.send("POST", path, sent, {"Content-Type": JSON, "Accept": JSON})
         until = time.monotonic() + PATIENCE
-        while reply.code == 404 and time.monotonic() < until:  # its definition is not served yet
+        while is_custom and reply.code == 404 and time.monotonic() < until:  # its definition is not served yet
             time.sleep(EVERY)
             reply = self._target.send("POST", path, sent, {"Content-Type": JSON, "Accept": JSON})
         if reply.code == 201:
