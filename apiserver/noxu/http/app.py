@@ -149,9 +149,8 @@ class App:
                 raise ConnectionResetError("the answer has begun")
             if exchange.record is not None:
                 answer = auditing.observed(exchange, exchange.record, answer)
-            if (
-                exchange.answer_seen is not None
-            ):  # a recording: before the client has it, as a write is before its event
+            # a recording has the answer before the client, as it has a write before its event
+            if exchange.answer_seen is not None:
                 answer = exchange.answer_seen(exchange, answer)
             waits = send(exchange, answer, self.unsent)
             if waits is not None:
