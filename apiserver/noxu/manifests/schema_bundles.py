@@ -27,6 +27,7 @@ from noxu.registry.builtin import built_in_versions
 from noxu.values import Json, Object
 
 MAX_BYTES: Final = 16 * 1024 * 1024  # of one schema; the largest of public CRDs have 5 MB
+MAX_DEPTH: Final = 250  # levels of JSON in a schema: what converts it recurses
 ARCHIVES: Final = (".tar", ".tar.gz", ".tgz", ".zip")
 _JSON: Final = ".json"
 
@@ -74,10 +75,7 @@ def _definition(group: str, kind: str, versions: Iterable[str], by_end: Mapping[
             schemas[version] = _schema(file)
     if not schemas:
         return None
-    try:
-        value = json_schemas.definition(group, kind, schemas)
-    except RecursionError:  # a server refuses such a CRD, too
-        raise LoadError(f"{place}: it is nested too deeply") from None
+    value = json_schemas.definition(group, kind, schemas)
     return Document(value, place, text=Text(codec.encode(value, sort_keys=False)))
 
 
@@ -106,7 +104,20 @@ def _schema(file: SchemaFile) -> Object:
         raise LoadError(f"{file.place}: it cannot be read: {error}") from None
     if not isinstance(value, dict):
         raise LoadError(f"{file.place}: a JSON schema is an object")
+    if _is_deep(value):
+        raise LoadError(f"{file.place}: it is nested more than {MAX_DEPTH} levels deep")
     return value
+
+
+def _is_deep(schema: Object) -> bool:
+    level: list[Json] = [schema]
+    for _ in range(MAX_DEPTH):
+        level = [
+            inner
+            for each in level
+            for inner in (each.values() if isinstance(each, dict) else each if isinstance(each, list) else ())
+        ]
+    return bool(level)
 
 
 def _defined(crd: Object) -> tuple[str, str]:
