@@ -12,6 +12,7 @@ const TRY_PAUSE = 250; // milliseconds after the last key
 const VERDICT_PAUSE = 1000; // milliseconds between two verdicts while objects change
 const DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io";
 const MOST_STORED = 200;
+const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 const OF_SERVERS = ["managedFields", "resourceVersion", "uid", "creationTimestamp", "generation", "selfLink"];
 
 function Why({ source, route }) {
@@ -47,7 +48,10 @@ async function beginning(source, kind, namespace, name) {
   const object = name
     ? await source.get(`${collection}/${encodeURIComponent(name)}`)
     : { apiVersion: apiVersionOf(kind), kind: kind.kind, metadata: { name: "example", ...(kind.namespaced ? { namespace: "default" } : {}) }, spec: {} };
-  if (kind.resource === "secrets") delete object.data; // it is nobody's business here
+  if (kind.resource === "secrets") {
+    delete object.data; // a page may be shown to others
+    delete (object.metadata.annotations || {})[LAST_APPLIED]; // which has the data once more
+  }
   return { owners: object.metadata.managedFields || [], object: toYaml(asWritten(object)), definition: definition && toYaml(asWritten(definition)) };
 }
 

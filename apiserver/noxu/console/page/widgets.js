@@ -25,7 +25,7 @@ export function useWrites(source, matches, changed, pause, inputs) {
   useEffect(() => {
     let timer = 0;
     const end = source.follow((line) => {
-      if (!timer && (line.lost || (line.writes || []).some(matches))) {
+      if (!timer && (line.lost || line.writes.some(matches))) {
         timer = setTimeout(() => {
           timer = 0;
           changed();
@@ -140,7 +140,7 @@ function tokenNode(token) {
 // YAML as kubectl prints it: lists are not indented, text is quoted where it would be something else.
 export function toYaml(value, indent = "") {
   if (Array.isArray(value)) {
-    return value.length ? value.map((item) => `${indent}- ${nested(item, `${indent}  `).replace(/^\s+/, "")}`).join("") : `${indent}[]\n`;
+    return value.length ? value.map((item) => `${indent}- ${behind(item, indent)}`).join("") : `${indent}[]\n`;
   }
   if (value !== null && typeof value === "object") {
     const fields = Object.entries(value);
@@ -149,22 +149,23 @@ export function toYaml(value, indent = "") {
   return `${indent}${scalar(value, indent)}\n`;
 }
 
-const nested = (item, indent) => toYaml(item, indent);
+// What stands in the line of a "- " or of a name; its other lines are below that.
+const behind = (item, indent) => toYaml(item, `${indent}  `).trimStart();
 
 function field(item, indent) {
   const isFull = item !== null && typeof item === "object" && Object.keys(item).length;
-  if (!isFull) return ` ${toYaml(item, "").replace(/\n(?!$)/g, `\n${indent}  `)}`;
+  if (!isFull) return ` ${behind(item, indent)}`;
   return `\n${toYaml(item, Array.isArray(item) ? indent : `${indent}  `)}`;
 }
 
-const PLAIN = /^[A-Za-z_./][\w ./@+-]*$/;
+const PLAIN = /^(?!\.\d)[A-Za-z_./][\w ./@+-]*$/;
 const OTHER = /^(true|false|yes|no|on|off|null|~|y|n|\.inf|\.nan)$/i;
 
-function scalar(value) {
+function scalar(value, indent = "") {
   if (typeof value !== "string") return String(value);
   if (PLAIN.test(value) && !OTHER.test(value) && !value.endsWith(" ")) return value;
   if (value.includes("\n") && !/[^\S\n]\n|^\s|\t|\n\n$/.test(value)) {
-    return `|${value.endsWith("\n") ? "" : "-"}\n${value.replace(/\n$/, "")}`;
+    return `|${value.endsWith("\n") ? "" : "-"}\n${value.replace(/\n$/, "").replace(/^(?=.)/gm, indent)}`;
   }
   return JSON.stringify(value);
 }
