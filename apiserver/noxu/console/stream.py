@@ -3,9 +3,10 @@
     {"revision": 812, "writes": [[812, "MODIFIED", "widgets.example.com", "default", "a"]], "lost": 0,
      "marks": [{"key": "812", …}], "received": [[811, "operator/v1", 1767225600.25]]}
 
-The first line comes at once, and has the revision from which on the stream tells everything. One `Live` of a server makes
-each line once, for all viewers: it follows the log while there is a viewer, and costs nothing while there is none. A viewer
-that reads too slowly misses lines and is told so (`lost`); it then asks again for what it shows.
+The first line comes at once, without anything but the revision from which on the stream has everything. One `Live` of a
+server makes each line once, for all viewers. It follows the log while there is a viewer, so a write costs nothing more while
+there is none; requests are recorded from the first viewer on, as they are for a report about clients. A viewer that reads too
+slowly misses lines, and the next one says so (`lost`); it then asks again for what it shows.
 
 `marks` are those of the timeline (`noxu.console.timeline`). A watch that shows an event later than in the beat of its write,
 because its client does not read or a fault holds it back, is in `received` when it has. What was before is `GET
@@ -17,7 +18,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Final
 
 from noxu.api import codec
@@ -73,7 +74,7 @@ class Live:
         self.is_over = asyncio.Event()
         control.closing.callback(self._close)
 
-    async def lines(self) -> AsyncIterator[bytes]:
+    async def lines(self) -> AsyncGenerator[bytes, None]:
         """The lines for one viewer, until the server stops or the connection ends."""
         viewer = Viewer()
         viewer.add(_encoded(self._cache.revision, (), 0))
@@ -96,10 +97,11 @@ class Live:
     # -- the log
 
     def deliver(self, events: Sequence[Event], revision: Revision) -> None:
-        """Take events; the next line has them."""
+        """Take events; the next line has them. What is no object of the API is not shown."""
         now = time.time()
-        self._lost += max(len(self._events) + len(events) - MAX_EVENTS, 0)
-        self._events.extend([(now, event) for event in events])
+        shown = [(now, event) for event in events if not is_temporary(event.key)]
+        self._lost += max(len(self._events) + len(shown) - MAX_EVENTS, 0)
+        self._events.extend(shown)
         self._revision = revision
 
     def end(self) -> None:
@@ -118,6 +120,7 @@ class Live:
         self._cache.watchers.pop(self, None)
         self._events.clear()
         self._awaited.clear()
+        self._recent, self._lost = RecentEvents(), 0  # the next one begins with what is stored then
         if self._beating is not None:
             self._beating.cancel()
             self._beating = None
@@ -163,8 +166,6 @@ class Live:
         writes: list[Object] = []
         written: dict[str, object] = {}
         for number, (at, event) in enumerate(events, 1):
-            if is_temporary(event.key):
-                continue
             write = known.get(event.revision)
             request, because = None, []
             if write is not None:
@@ -215,7 +216,7 @@ def _encoded(
 ) -> bytes:
     line: Object = {
         "revision": revision,
-        "writes": [_write(event) for event in events if not is_temporary(event.key)],
+        "writes": [_write(event) for event in events],
         "lost": lost,
         "marks": [*made],
         "received": [*received],
@@ -272,6 +273,7 @@ async def timeline(call: ControlCall) -> Object:
     return {
         "marks": marks(writes, later[-limit:], written),
         "revision": store.revision,
+        "began": record.began,
         "isComplete": found.is_complete,
         "knowsClients": server.history is not None,
     }

@@ -24,6 +24,13 @@ export function addMarks(marks, added) {
   marks.version++;
 }
 
+// Add what `GET /_noxu/console/timeline` answers. `began` is another one if another process answers, whose numbers begin anew.
+export function addAnswer(marks, { marks: added, began }) {
+  if (marks.began !== undefined && marks.began !== began) Object.assign(marks, { ...newMarks(), version: marks.version });
+  marks.began = began;
+  addMarks(marks, added);
+}
+
 // A write and its request may come in two lines, in any order: they are one mark.
 function isMerged({ list, byKey, byId }, mark) {
   const known = mark.id && byId.get(mark.id);

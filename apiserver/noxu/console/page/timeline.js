@@ -2,7 +2,7 @@
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./vendor/preact.js";
 import { go, hrefOf } from "./router.js";
 import { AXIS, draw, firstAt, LANE_HEIGHT, laneY, layoutOf, markNear } from "./drawing.js";
-import { actionText, addMarks, chainOf, newMarks, objectText, receiveLate, selectMarks, sentenceOf, timeText } from "./marks.js";
+import { actionText, addAnswer, addMarks, chainOf, newMarks, objectText, receiveLate, selectMarks, sentenceOf, timeText } from "./marks.js";
 import { BreakHere } from "./break.js";
 import { Choice, Diff, Empty, Field, Problem, Table, Tabs, Toolbar, toYaml, useAsked } from "./widgets.js";
 
@@ -32,7 +32,7 @@ function useMarks(source) {
     const load = () =>
       source.get("/_noxu/console/timeline", { limit: 2000 }).then(
         (answer) => {
-          addMarks(marks, answer.marks);
+          addAnswer(marks, answer);
           setError(null);
           setLoaded(true);
           changed();
@@ -40,7 +40,8 @@ function useMarks(source) {
         (problem) => setError(problem),
       );
     const end = source.follow((line) => {
-      if (line.lost || !(line.writes || []).length) if (line.lost || !line.marks.length) load(); // the first line, or some are missing
+      const isFirst = !line.writes.length && !line.marks.length && !line.received.length;
+      if (isFirst || line.lost) load();
       addMarks(marks, line.marks);
       receiveLate(marks, line.received);
       changed();
