@@ -120,7 +120,7 @@ class Live:
         self._cache.watchers.pop(self, None)
         self._events.clear()
         self._awaited.clear()
-        self._recent, self._lost = RecentEvents(), 0  # the next one begins with what is stored then
+        self._lost = 0  # the next one begins with what is stored then
         if self._beating is not None:
             self._beating.cancel()
             self._beating = None
