@@ -6,6 +6,8 @@ import asyncio
 import contextlib
 import json
 
+import pytest
+
 from noxu.config import Config
 from noxu.console.stream import BEAT, MAX_LINES, Live, Viewer
 from noxu.process.server import Server
@@ -45,6 +47,23 @@ async def test_what_is_no_object_of_the_api_makes_no_line() -> None:
             await store.put(Key("example.com/widgets", "default/", "a"), b"{}", expected=0)
             line = json.loads(await asyncio.wait_for(anext(lines), 30))
             assert [write[4] for write in line["writes"]] == ["a"]
+
+
+async def test_a_bug_in_one_line_does_not_end_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        monkeypatch.undo()
+        raise RuntimeError("a bug")
+
+    async with Server(Config(port=0)) as server:
+        store, live = server.plane.store, server.control.part(Live)
+        async with contextlib.aclosing(live.lines()) as lines:
+            await anext(lines)
+            monkeypatch.setattr(live, "sights", fail)
+            await store.put(Key("example.com/widgets", "default/", "a"), b"{}", expected=0)
+            assert json.loads(await asyncio.wait_for(anext(lines), 10))["lost"] == 1
+            await store.put(Key("example.com/widgets", "default/", "b"), b"{}", expected=0)
+            line = json.loads(await asyncio.wait_for(anext(lines), 10))
+            assert [write[4] for write in line["writes"]] == ["b"]
 
 
 def test_a_viewer_that_does_not_read_loses_the_oldest_lines() -> None:

@@ -23,6 +23,7 @@ from typing import Final
 
 from noxu.api import codec
 from noxu.console.timeline import RecentEvents, Sight, lane, marks, receivers, write_mark
+from noxu.containment import Contained
 from noxu.control.arguments import INTEGER, Argument
 from noxu.control.calls import ControlCall, ControlRoute, Lines
 from noxu.control.recorded_requests import RecordedRequest
@@ -54,6 +55,11 @@ class Viewer:
     def add(self, line: bytes) -> None:
         self.lost |= len(self.lines) == MAX_LINES
         self.lines.append(line)
+        self.wakes.set()
+
+    def lose(self) -> None:
+        """A line could not be made."""
+        self.lost = True
         self.wakes.set()
 
 
@@ -136,21 +142,29 @@ class Live:
     async def _beat(self) -> None:
         while True:
             await asyncio.sleep(BEAT)
-            record = self._server.interventions.requests()
-            if not (self._events or self._lost or self._awaited or record.answered > self._answered):
-                continue
-            events, self._events = self._events, deque(maxlen=MAX_EVENTS)
-            lost, self._lost = self._lost, 0
-            requests = record.newest(record.answered - self._answered)
-            self._answered = record.answered  # in the same turn of the loop
-            sights = self.sights()
-            received = self._received(sights)
-            made = await self._marks(events, requests, sights)
-            if not (made or events or lost or received):
-                continue
-            line = _encoded(self._revision, [event for _, event in events], lost, made, received)
-            for viewer in self._viewers:
-                viewer.add(line)
+            with Contained("a line of the console's stream") as contained:
+                await self._make_line()
+            if contained.error is not None:
+                for viewer in self._viewers:
+                    viewer.lose()
+
+    async def _make_line(self) -> None:
+        """Make the line of a beat for all viewers, if something has happened."""
+        record = self._server.interventions.requests()
+        if not (self._events or self._lost or self._awaited or record.answered > self._answered):
+            return
+        events, self._events = self._events, deque(maxlen=MAX_EVENTS)
+        lost, self._lost = self._lost, 0
+        requests = record.newest(record.answered - self._answered)
+        self._answered = record.answered  # in the same turn of the loop
+        sights = self.sights()
+        received = self._received(sights)
+        made = await self._marks(events, requests, sights)
+        if not (made or events or lost or received):
+            return
+        line = _encoded(self._revision, [event for _, event in events], lost, made, received)
+        for viewer in self._viewers:
+            viewer.add(line)
 
     async def _marks(
         self,
