@@ -119,7 +119,7 @@ export function recordedSource() {
   };
 }
 
-export function withQuery(path, query = {}) {
+function withQuery(path, query = {}) {
   const text = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== "" && value !== undefined)).toString();
   return text ? `${path}?${text}` : path;
 }

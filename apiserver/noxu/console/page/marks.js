@@ -80,7 +80,7 @@ export function selectMarks(list, { kind, client, object, outcome, noise }) {
   );
 }
 
-// The keys of all marks that lead to one, and that follow from it. Events of its own writes tell a client nothing new: they
+// The keys of all marks that lead to one, and that follow from it. Events of its own writes are nothing new to a client: they
 // would tie everything that it ever did together.
 export function chainOf(marks, mark) {
   const found = new Set([mark.key]);
@@ -111,7 +111,7 @@ export const timeText = (at) => {
   return `${time.toLocaleTimeString("en-GB")}.${String(time.getMilliseconds()).padStart(3, "0")}`;
 };
 
-const verbText = (mark) => (mark.subresource ? `${mark.verb} ${mark.subresource}` : mark.verb);
+export const verbText = (mark) => (mark.subresource ? `${mark.verb} ${mark.subresource}` : mark.verb);
 export const objectText = (mark) => `${mark.resource} ${mark.namespace ? `${mark.namespace}/` : ""}${mark.name}`.trim();
 const ENDS = {
   write: () => "",

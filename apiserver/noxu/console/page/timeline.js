@@ -2,7 +2,7 @@
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./vendor/preact.js";
 import { go, hrefOf } from "./router.js";
 import { AXIS, draw, firstAt, LANE_HEIGHT, laneY, layoutOf, markNear } from "./drawing.js";
-import { actionText, addAnswer, addMarks, chainOf, newMarks, objectText, receiveLate, selectMarks, sentenceOf, timeText } from "./marks.js";
+import { actionText, addAnswer, addMarks, chainOf, newMarks, objectText, receiveLate, selectMarks, sentenceOf, timeText, verbText } from "./marks.js";
 import { BreakHere } from "./break.js";
 import { Choice, Diff, Empty, Field, Problem, Table, Tabs, Toolbar, toYaml, useAsked } from "./widgets.js";
 
@@ -234,7 +234,7 @@ function neighbour(layout, chosen, key) {
 
 const TEXTS = {
   small: '12px system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif',
-  time: (at) => timeText(at),
+  time: timeText,
   of: (mark, step) => {
     const text = step < 90 ? mark.name || mark.resource : actionText(mark);
     const most = Math.floor(step / 7);
@@ -265,7 +265,7 @@ function MarkTable({ shown, query }) {
     cells: [
       timeText(mark.at),
       mark.lane,
-      mark.subresource ? `${mark.verb} ${mark.subresource}` : mark.verb,
+      verbText(mark),
       objectText(mark),
       mark.what === "write" ? `revision ${mark.revision}` : mark.what === "refused" ? `${mark.code} ${mark.reason || ""}` : mark.what,
       (mark.because || []).join(", "),

@@ -126,7 +126,7 @@ export function Code({ text, language }) {
 const LONGEST_HIGHLIGHTED = 200000; // characters; longer texts are shown plain, at once
 
 // The tokens of a text as nodes: Prism finds them, Preact makes them, so the text stays text.
-export function highlighted(text, language) {
+function highlighted(text, language) {
   const grammar = Prism.languages[language];
   return grammar && text.length <= LONGEST_HIGHLIGHTED ? Prism.tokenize(text, grammar).map(tokenNode) : text;
 }
@@ -173,7 +173,7 @@ function scalar(value, indent = "") {
 // -- differences ---------------------------------------------------------------------------------------------------
 
 // The lines of a unified diff, [sign, text] each, with `around` unchanged lines beside each change; ["@", ""] where some are left out.
-export function diffLines(before, after, around = 3) {
+function diffLines(before, after, around = 3) {
   const [a, b] = [before.split("\n"), after.split("\n")];
   let first = 0;
   while (first < a.length && first < b.length && a[first] === b[first]) first++;
@@ -215,7 +215,18 @@ const SIGNS = { "+": ["added", "added: "], "-": ["removed", "removed: "], " ": [
 export function Diff({ before, after }) {
   const lines = diffLines(before, after);
   if (!lines.some(([sign]) => sign === "+" || sign === "-")) return html`<p class="quiet">Nothing differs.</p>`;
-  return html`<pre class="code diff" tabindex="0">${lines.map(
-    ([sign, text]) => html`<span class=${SIGNS[sign][0]}><span class="unseen">${SIGNS[sign][1]}</span><span aria-hidden="true">${sign === "@" ? "⋯" : sign} </span>${text}${"\n"}</span>`,
-  )}</pre>`;
+  return html`<${DiffLines} lines=${lines} />`;
+}
+
+// The text of a unified difference, without its two first lines.
+export function UnifiedDiff({ text }) {
+  const lines = text.replace(/\n$/, "").split("\n").map((line) => (line[0] === "@" ? ["@", ""] : [line[0] || " ", line.slice(1)]));
+  return html`<${DiffLines} lines=${lines[0][0] === "@" ? lines.slice(1) : lines} />`;
+}
+
+function DiffLines({ lines }) {
+  return html`<pre class="code diff" tabindex="0">${lines.map(([sign, text]) => {
+    const [name, said] = SIGNS[sign] || SIGNS[" "];
+    return html`<span class=${name}><span class="unseen">${said}</span><span aria-hidden="true">${sign === "@" ? "⋯" : sign} </span>${text}${"\n"}</span>`;
+  })}</pre>`;
 }
