@@ -1,4 +1,4 @@
-"""What is told of a plan that was run, and run again: the gravest finding that both runs show."""
+"""What is reported of a plan that was run, and run again: the gravest finding that both runs show."""
 
 from __future__ import annotations
 
@@ -64,6 +64,6 @@ def test_a_finding_that_shows_again(
     assert [other.kind for other in confirmed.others] == others
 
 
-def test_what_was_told_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_confirmed_once_is_not_confirmed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     found = explored(monkeypatch, [PLAN, PLAN], ["busy", "deleted"], ["deleted"], ["deleted"])
     assert [(each.number, each.finding.kind) for each in found] == [(1, "deleted")]

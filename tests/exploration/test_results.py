@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 
 import noxu
-from noxu.exploration import processes, results
+from noxu.exploration import processes, results, runs
 from noxu.exploration.exploring import Confirmed
 from noxu.exploration.findings import RunFinding
 from noxu.exploration.plans import CLEAN
+from noxu.exploration.run_steps import RunFailed
+from noxu.exploration.settings import ControllerCommand, Exploration
 from tests.exploration import recordings
 from tests.timing import HANGS_AFTER
 
@@ -30,6 +32,13 @@ def ends() -> None:
 def test_a_function_that_ends_at_once_is_named() -> None:
     with pytest.raises(noxu.StartError, match=r"status 1 before it asked for anything:\n(?s:.*)but kubeconfig"):
         noxu.explore(controller=ends, workload=WORKLOAD)
+
+
+def test_an_exploration_that_has_failed_does_not_interrupt_later_runs() -> None:
+    with pytest.raises(noxu.StartError, match="status 1 before it asked for anything"):
+        noxu.explore(command=["false"], workload=WORKLOAD)
+    with pytest.raises(RunFailed, match="status 1 before it asked for anything"):
+        runs.run(Exploration((ControllerCommand(("false",)),), ()), CLEAN)
 
 
 @pytest.mark.parametrize(

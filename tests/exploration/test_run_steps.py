@@ -10,7 +10,7 @@ import pytest
 from noxu.api.errors import ApiError
 from noxu.exploration import run_steps
 from noxu.exploration.run_programs import IDLE_WITHIN, KnownTimes
-from noxu.exploration.run_steps import WITH_VIEW
+from noxu.exploration.run_steps import LOOKS_EVERY, WITH_VIEW
 from tests.rows import rows
 
 QUIET = 0.5  # seconds
@@ -42,6 +42,19 @@ class SlowMachine:
         is_there = verb == "watch" and self.now >= self.starts
         return [SimpleNamespace(user="controller", at=self.starts, retry_after=0)] if is_there else []
 
+    def end_views(self, moves: Any) -> None:
+        moves.views = []
+
+    def wait(self, seconds: float) -> bool:
+        """As of an event that does not come."""
+        self.now += seconds
+        return False
+
+
+def programs() -> Any:
+    program = SimpleNamespace(pid=1, lives=2, began=0.0)
+    return SimpleNamespace(started=[program], users=["controller"], webhooks=0, known=KnownTimes((1,), 0.1, 0.1))
+
 
 LASTS = [
     ("at once", 0.0, False, 0.0, 2 * QUIET),
@@ -57,12 +70,28 @@ def test_a_view_lasts_until_the_controller_has_acted_on_it(
     starts: float, is_busy: bool, least: float, most: float
 ) -> None:
     machine = SlowMachine(starts, is_busy=is_busy)
-    program = SimpleNamespace(pid=1, lives=2, began=0.0)
-    programs: Any = SimpleNamespace(
-        started=[program], users=["controller"], webhooks=0, known=KnownTimes((1,), 0.1, 0.1)
-    )
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(run_steps, "time", machine)
         moves: Any = SimpleNamespace(views=["explored-view-1"])
-        assert run_steps.settle_with_moves(machine, programs, QUIET, moves) == ""  # type: ignore[arg-type]
+        assert run_steps.settle_with_moves(machine, programs(), QUIET, moves) == ""  # type: ignore[arg-type]
     assert least <= machine.now <= most
+
+
+WHILE_THE_WORKLOAD_WAITS = [
+    ("at once", 0.0, WITH_VIEW),
+    ("late", 8.0, 8.0 + WITH_VIEW),
+    ("never", 1e9, IDLE_WITHIN + WITH_VIEW),
+]
+
+
+@rows(
+    ("starts", "ends"), [row[1:] for row in WHILE_THE_WORKLOAD_WAITS], ids=[row[0] for row in WHILE_THE_WORKLOAD_WAITS]
+)
+def test_a_view_ends_while_the_workload_waits(starts: float, ends: float) -> None:
+    machine = SlowMachine(starts, is_busy=True)
+    moves: Any = SimpleNamespace(views=["explored-view-1"])
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(run_steps, "time", machine)
+        run_steps.end_views_after_a_while(machine, programs(), moves, machine.wait)  # type: ignore[arg-type]
+    assert not moves.views
+    assert ends <= machine.now <= ends + 3 * LOOKS_EVERY

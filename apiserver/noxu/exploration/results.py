@@ -137,6 +137,8 @@ def explore(
         raise SettingsError(f"plan: {error.message}; is it for these manifests?") from None
     except RunFailed as error:
         raise StartError(str(error)) from None
+    finally:
+        runs.allow()  # what has ended this exploration is not about later ones
 
 
 def _read(config: str | os.PathLike[str] | Object | None, place: Path) -> Exploration:
@@ -187,7 +189,6 @@ def _plan(plan: str | os.PathLike[str] | Object, place: Path) -> RunPlan:
 
 def _explored(exploration: Exploration, plan: RunPlan | None) -> ExploreResult:
     outcome, began = Explored(), time.monotonic()
-    runs.allow()
     with ThreadPoolExecutor(1) as pool:  # the thread of the caller may have an event loop
         learning = pool.submit(exploring.learn, exploration)
         try:

@@ -9,6 +9,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from typing import Final
 
 from noxu.api.errors import ApiError
@@ -19,7 +20,7 @@ from noxu.exploration.recording import CONTROLLER, ObjectPlace, StepResult
 from noxu.exploration.run_programs import RunPrograms, tail
 from noxu.exploration.server import ExploredServer
 from noxu.exploration.settings import Exploration
-from noxu.testing.errors import WaitTimeout
+from noxu.testing.errors import Stopped, WaitTimeout
 from noxu.values import Object
 
 FIRST_QUIET: Final = 1.0  # seconds without a request, after which a program has started that is not known yet
@@ -94,15 +95,11 @@ def run_step(
 @contextlib.contextmanager
 def _ending_views(server: ExploredServer, programs: RunPrograms, moves: Moves) -> Iterator[None]:
     """A view that begins while the workload waits ends when the controller has had the time to act on it."""
-    over, lasts = threading.Event(), max(WITH_VIEW, 2 * programs.known.start)
+    over = threading.Event()
 
     def end() -> None:
-        since = 0.0
-        while not over.wait(LOOKS_EVERY):
-            since = since or (time.monotonic() if moves.views else 0.0)
-            if since and time.monotonic() > since + lasts:
-                server.end_views(moves)
-                return
+        with contextlib.suppress(Stopped, CancelledError):  # the run is interrupted meanwhile
+            end_views_after_a_while(server, programs, moves, over.wait)
 
     thread = threading.Thread(target=end, name="noxu-explore-views", daemon=True)
     thread.start()
@@ -111,6 +108,24 @@ def _ending_views(server: ExploredServer, programs: RunPrograms, moves: Moves) -
     finally:
         over.set()
         thread.join()
+
+
+def end_views_after_a_while(
+    server: ExploredServer, programs: RunPrograms, moves: Moves, is_over: Callable[[float], bool]
+) -> None:
+    """The while begins when the controller runs, as in `settle_with_moves`. `is_over` waits, for so many seconds at most."""
+    lasts = max(WITH_VIEW, 2 * programs.known.start)
+    at_latest = until = 0.0  # not known before there is a view
+    while not is_over(LOOKS_EVERY):
+        now = time.monotonic()
+        if not moves.views:
+            continue
+        at_latest = at_latest or now + programs.known.idle_within
+        if not until or (now < at_latest and run_programs.lacking(server, programs)):
+            until = now + lasts
+        elif now > until:
+            server.end_views(moves)
+            return
 
 
 def _await_lists(server: ExploredServer, moves: Moves) -> None:
