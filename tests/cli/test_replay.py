@@ -12,6 +12,8 @@ import pytest
 
 from noxu.commands.open import handler_of
 from noxu.exploration.recording import ObjectPlace, RecordedChange, RunRecording, to_bytes
+from noxu.recordings import lines
+from noxu.recordings.replaying import ReplayTarget
 from noxu.testing.handle import Noxu
 from tests.cli.conftest import Run
 
@@ -66,6 +68,20 @@ def test_the_end_of_a_killed_server(run: Run, file: Path, here: Path) -> None:
     assert run("replay cut.noxu").out == (
         "2 steps, 2 answered as recorded, 0 otherwise; the last line of the recording is not whole, and was not read\n"
     )
+
+
+def test_the_new_server_is_started_as_the_recorded_one(run: Run, here: Path) -> None:
+    file = here / "old.noxu"
+    with Noxu(profile="envtest", kubernetes="1.29", gates={"CRDValidationRatcheting": True}, record=file) as server:
+        started = lines.read(file).server
+        with contextlib.closing(ReplayTarget(server.url)) as target:
+            target.send("GET", "/apis/resource.k8s.io/v1/deviceclasses", None, {"User-Agent": "a"})
+    assert started == {"profile": "envtest", "kubernetes": "1.29", "gates": {"CRDValidationRatcheting": True}}
+    assert run("replay old.noxu").out == "1 steps, 1 answered as recorded, 0 otherwise\n"
+    file.write_bytes(file.read_bytes().replace(b'"1.29"', b'"1.99"'))
+    ran = run("replay old.noxu")
+    assert ran.status == 1
+    assert '"1.99" is not a known version of Kubernetes' in ran.err
 
 
 @pytest.mark.parametrize(

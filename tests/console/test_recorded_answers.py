@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from noxu.console.recorded_answers import Place, answers, place_of
+from noxu.console.recorded_answers import answers
 from noxu.recordings.lines import ServerRecording
 from noxu.values import Object
-from tests.rows import rows
 
 WIDGETS: Final = {"resource": "widgets.example.com", "namespace": "default", "name": "a"}
 OPERATOR: Final = {"user": "system:anonymous", "agent": "operator/v1 (linux)"}
@@ -74,19 +73,3 @@ def test_objects_are_those_at_the_end() -> None:
 
 def test_nothing_can_be_changed() -> None:
     assert not ANSWERS["/_noxu/console/session"]["mayWrite"]
-
-
-@rows(
-    "path, expected",
-    [
-        ("/api/v1/nodes", ("nodes", "", "")),
-        ("/api/v1/namespaces/a", ("namespaces", "", "a")),
-        ("/api/v1/namespaces/a/pods/b/status", ("pods", "a", "b")),
-        ("/apis/apps/v1/deployments?watch=true", ("deployments.apps", "", "")),
-        ("/apis/apps/v1/namespaces/a/deployments", ("deployments.apps", "a", "")),
-        ("/apis", ("", "", "")),
-        ("", ("", "", "")),
-    ],
-)
-def test_a_path_is_about_an_object(path: str, expected: Place) -> None:
-    assert place_of(path) == expected

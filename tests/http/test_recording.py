@@ -12,35 +12,17 @@ import orjson
 import pytest
 
 from noxu.api.errors import ApiError
+from noxu.go import cbor_writer
 from noxu.recordings import lines
 from noxu.recordings.lines import ServerRecording
 from noxu.recordings.replaying import Replay, ReplayedStep, ReplayTarget
 from noxu.testing.handle import Noxu
 from noxu.values import Object
+from tests.definitions import version, widgets
+from tests.timing import HANGS_AFTER, eventually
 
-DEFINITION: Final = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "widgets.example.com"},
-    "spec": {
-        "group": "example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "widgets", "kind": "Widget"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {
-                    "openAPIV3Schema": {
-                        "type": "object",
-                        "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}},
-                    }
-                },
-            }
-        ],
-    },
-}
+SPEC: Final = {"type": "object", "properties": {"size": {"type": "integer"}}}
+DEFINITION: Final = widgets(version({"type": "object", "properties": {"spec": SPEC}}))
 WATCH: Final = "/apis/example.com/v1/widgets?watch=true"
 
 
@@ -73,7 +55,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         server.get("secrets", "s")
         server.list("widgets")
         server.delete("widgets", "a")
-        assert len(watch.wait(6)) == 6
+        assert len(watch.wait(6, HANGS_AFTER)) == 6
         watch.close()
         server.stop()
         server.start()
@@ -95,7 +77,7 @@ def fresh() -> Iterator[Noxu]:
 def replayed(recording: ServerRecording, server: Noxu) -> list[ReplayedStep]:
     """The differences; what the replay has made is undone."""
     with server.rollback(), contextlib.closing(ReplayTarget(server.url)) as target:
-        return list(Replay(recording, target).run())
+        return list(Replay(recording, target, patience=HANGS_AFTER).run())
 
 
 def changed(recording: ServerRecording, kind: str, old: str, new: str) -> ServerRecording:
@@ -159,11 +141,68 @@ def test_no_secret_is_in_the_file(file: Path) -> None:
     assert b"Authorization" not in content
 
 
+@pytest.mark.parametrize(
+    ("resource", "content_type", "body"),
+    [
+        ("tokenreviews", "application/json", b'{"spec": {"token": "hunter2"}}'),
+        ("tokenreviews", "application/json", b'{"spec": {"token": "hunter2"},}'),
+        ("secrets", "application/json", b'{"stringData": {"p": "hunter2"},}'),
+        ("secrets", "application/yaml", b"stringData: {p: hunter2"),
+        ("secrets", "text/plain", b"hunter2"),
+    ],
+    ids=["without a kind", "malformed", "a malformed Secret", "malformed YAML", "a text"],
+)
+def test_no_secret_of_a_body_that_says_not_what_it_is(
+    tmp_path: Path, resource: str, content_type: str, body: bytes, fresh: Noxu
+) -> None:
+    base = "/api/v1/namespaces/default" if resource == "secrets" else "/apis/authentication.k8s.io/v1"
+    with (
+        Noxu(profile="envtest", record=tmp_path / "run.noxu") as server,
+        contextlib.closing(ReplayTarget(server.url)) as target,
+    ):
+        target.send("POST", f"{base}/{resource}", body, {"Content-Type": content_type, "User-Agent": "a"})
+    [step] = lines.read(tmp_path / "run.noxu").conversation
+    assert "hunter2" not in str(step)
+    assert replayed(lines.read(tmp_path / "run.noxu"), fresh) == []
+
+
 # -- the replay
 
 
 def test_a_new_server_answers_as_recorded(recording: ServerRecording, fresh: Noxu) -> None:
     assert replayed(recording, fresh) == []
+
+
+def test_what_was_binary_is_asked_as_json(tmp_path: Path) -> None:
+    gates = {"CBORServingAndStorage": True}
+    protobuf = "application/vnd.kubernetes.protobuf"
+    maps, named = "/api/v1/namespaces/default/configmaps", "/api/v1/namespaces/default/configmaps/a"
+    metadata = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+    applied = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "v"}}
+    with (
+        Noxu(profile="envtest", gates=gates, record=tmp_path / "run.noxu") as server,
+        contextlib.closing(ReplayTarget(server.url)) as target,
+    ):
+
+        def send(method: str, path: str, accept: str, body: bytes | None = None, sent: str = "") -> int:
+            headers = {"User-Agent": "operator", "Accept": accept} | ({"Content-Type": sent} if sent else {})
+            return target.send(method, path, body, headers).code
+
+        watch = target.open(f"{maps}?watch=true", {"Accept": protobuf, "User-Agent": "informer"})
+        codes = [
+            send(
+                "PATCH", f"{named}?fieldManager=m", protobuf, cbor_writer.write(applied), "application/apply-patch+cbor"
+            ),
+            send("GET", named, f"{protobuf}{metadata},application/json{metadata}"),
+            send("GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "application/cbor"),
+            send("POST", maps, "application/json", b"k8s", "application/vnd.kubernetes.protobuf+x"),
+            send("GET", named, "image/png"),
+        ]
+        eventually(lambda: b'"of":1' in (tmp_path / "run.noxu").read_bytes())
+        watch.close()
+    assert codes == [201, 200, 200, 415, 406]
+    with Noxu(profile="envtest", gates=gates) as server:
+        assert replayed(lines.read(tmp_path / "run.noxu"), server) == []
 
 
 @pytest.mark.parametrize(

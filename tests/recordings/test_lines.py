@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from noxu.recordings import lines
-from noxu.recordings.lines import NoRecording, RecordingFile
+from noxu.recordings.lines import NoRecording, Place, RecordingFile, place_of
 from tests.rows import rows
 
 HEADER = lines.header("1.0", "2026-03-01T12:00:00Z", 7, {"profile": "envtest", "files": ["/etc/passwd"]})
@@ -62,10 +62,17 @@ def test_only_its_owner_can_read_it(path: Path) -> None:
 
 def test_a_recording_goes_on_or_is_made_anew(path: Path) -> None:
     for goes_on in (False, True, False):
-        file = RecordingFile(path, goes_on=goes_on)
+        file = RecordingFile(path, kept=path.stat().st_size if goes_on else 0)
         file.add(HEADER)
         file.close()
     assert path.read_bytes().count(b"\n") == 1
+
+
+def test_a_recording_goes_on_after_its_last_whole_line(path: Path) -> None:
+    path.write_bytes(b'{"a": 1}\n{"b"')
+    file = RecordingFile(path, kept=9)
+    file.add({"c": 2})
+    assert path.read_bytes() == b'{"a": 1}\n{"c":2}\n'
 
 
 def test_what_is_added_after_the_end_is_lost(path: Path) -> None:
@@ -102,3 +109,19 @@ def test_every_cut_of_a_file_is_read_but_for_its_last_line(path: Path) -> None:
 def test_another_file_is_refused(content: bytes, expected: str) -> None:
     with pytest.raises(NoRecording, match=expected):
         lines.parse(content)
+
+
+@rows(
+    "path, expected",
+    [
+        ("/api/v1/nodes", ("nodes", "", "")),
+        ("/api/v1/namespaces/a", ("namespaces", "", "a")),
+        ("/api/v1/namespaces/a/pods/b/status", ("pods", "a", "b")),
+        ("/apis/apps/v1/deployments?watch=true", ("deployments.apps", "", "")),
+        ("/apis/apps/v1/namespaces/a/deployments", ("deployments.apps", "a", "")),
+        ("/apis", ("", "", "")),
+        ("", ("", "", "")),
+    ],
+)
+def test_a_path_is_about_an_object(path: str, expected: Place) -> None:
+    assert place_of(path) == expected

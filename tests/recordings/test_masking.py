@@ -6,7 +6,8 @@ import base64
 
 import pytest
 
-from noxu.recordings.masking import LAST_APPLIED, MASKED, MASKED_BASE64, masked
+from noxu.apply.merging import ANNOTATION
+from noxu.recordings.masking import MASKED, MASKED_BASE64, is_secret, masked
 from noxu.values import Json
 from tests.rows import rows
 
@@ -33,8 +34,8 @@ SECRET = {"kind": "Secret", "data": {"password": "aHVudGVyMg=="}}
             id="a value that a patch removes",
         ),
         pytest.param(
-            {"kind": "Secret", "metadata": {"annotations": {LAST_APPLIED: '{"data":…}', "other": "b"}}},
-            {"kind": "Secret", "metadata": {"annotations": {LAST_APPLIED: MASKED, "other": "b"}}},
+            {"kind": "Secret", "metadata": {"annotations": {ANNOTATION: '{"data":…}', "other": "b"}}},
+            {"kind": "Secret", "metadata": {"annotations": {ANNOTATION: MASKED, "other": "b"}}},
             id="the copy that kubectl keeps",
         ),
         pytest.param(
@@ -102,8 +103,21 @@ def test_secrets_are_masked(value: Json, expected: Json) -> None:
     ],
 )
 def test_what_is_sent_to_a_secret_is_masked(sent: Json, expected: Json) -> None:
-    found = masked(sent, is_secret=True)
+    found = masked(sent, resource="secrets")
     assert (found[0]["value"] if isinstance(found, list) else found) == expected
+
+
+@rows(
+    "resource, value, expected",
+    [
+        ("tokenreviews.authentication.k8s.io", {"spec": {"token": "eyJ"}}, {"spec": {"token": MASKED}}),
+        ("secretstores.example.com", {"data": {"a": "b"}}, {"data": {"a": "b"}}),
+        ("configmaps", {"spec": {"token": "a"}}, {"spec": {"token": "a"}}),
+    ],
+)
+def test_what_has_no_kind_is_what_its_resource_says(resource: str, value: Json, expected: Json) -> None:
+    assert masked(value, resource=resource) == expected
+    assert is_secret(resource) == (value != expected)
 
 
 def test_a_masked_value_is_base64() -> None:

@@ -10,25 +10,9 @@ import pytest
 
 from noxu import Noxu
 from noxu.values import Object
+from tests.definitions import version, widgets
 
-CRD: Object = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "widgets.example.com"},
-    "spec": {
-        "group": "example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "widgets", "kind": "Widget"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-            }
-        ],
-    },
-}
+CRD = widgets(version({"type": "object", "x-kubernetes-preserve-unknown-fields": True}))
 
 
 def widget(**metadata: str) -> Object:

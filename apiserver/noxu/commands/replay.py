@@ -1,6 +1,6 @@
 """`noxu replay`: a recording, sent again to a server (`noxu.recordings.replaying`).
 
-Without --server and --kubeconfig the server is a new one in this process, with the profile of the one that was recorded.
+Without --server and --kubeconfig the server is a new one in this process, with the profile and the version of Kubernetes of the one that was recorded.
 """
 
 from __future__ import annotations
@@ -29,7 +29,11 @@ def run(options: argparse.Namespace) -> int:
             return _replay(options, recording, target)
     except OSError as error:
         calls.complain(f"{error.filename or 'the server'}: {error.strerror or error}")
-    except (lines.NoRecording, RequestError, http.client.HTTPException) as error:
+    except (
+        ValueError,
+        RequestError,
+        http.client.HTTPException,
+    ) as error:  # no recording, or of a server that cannot be
         calls.complain(str(error) or type(error).__name__)
     return 1
 

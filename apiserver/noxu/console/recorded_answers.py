@@ -19,7 +19,7 @@ from typing import Final
 
 from noxu.console.timeline import lane
 from noxu.recordings.divergence import diverged
-from noxu.recordings.lines import ServerRecording
+from noxu.recordings.lines import Place, ServerRecording, place_of
 from noxu.values import Json, Object
 
 MAX_WRITES: Final = 5_000
@@ -84,9 +84,6 @@ def _steps(lines: Sequence[Object]) -> Iterator[Object]:
 
 
 # -- objects -----------------------------------------------------------------------------------------------------------
-
-Place = tuple[str, str, str]
-"""A resource, a namespace ("" for none), a name."""
 
 
 def _place(line: Object) -> Place:
@@ -212,14 +209,3 @@ def _mark_of_step(step: Object, at: float) -> Object:
 def _answered(step: Object) -> Object:
     code = step.get("expect", {}).get("code", 200)
     return {"code": code, "request": step["step"], "method": step["method"], "path": step["path"], "seconds": 0}
-
-
-def place_of(path: str) -> Place:
-    """The object or the collection that a path is about: `/apis/GROUP/VERSION/namespaces/NS/widgets/a`."""
-    parts = path.partition("?")[0].strip("/").split("/")
-    group, rest = (parts[1], parts[3:]) if parts[0] == "apis" and len(parts) > 2 else ("", parts[2:])
-    namespace = ""
-    if rest[:1] == ["namespaces"] and len(rest) > 2:
-        namespace, rest = rest[1], rest[2:]
-    plural, name = ([*rest, "", ""])[:2]
-    return (f"{plural}.{group}" if group else plural), namespace, name

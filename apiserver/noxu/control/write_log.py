@@ -208,8 +208,9 @@ async def why(
         async for event in events_between(store, _common(scopes), after, upto):
             happened = Happened(event.revision, event.key, kind_of(event))
             covering = [scope for scope in scopes if covers(scope, happened)]
+            weight = sum(map(len, _states(event)))
             for scope in covering:
-                if not (scope.labels or scope.fields) or await is_selected(scope, event):
+                if not (scope.labels or scope.fields) or await offload(weight, selects, scope, event):
                     selected.add((scope, event.revision))
             if covering:
                 events.append(happened)
@@ -229,19 +230,13 @@ def _common(scopes: set[WatchScope]) -> Prefix:
     return Prefix(next(iter(collections)), next(iter(partitions)) if len(partitions) == 1 else None)
 
 
-async def is_selected(scope: WatchScope, event: Event) -> bool:
-    """Whether a watch with selectors has shown an event: its object is, or was, selected."""
-    values = [value for value in (event.value, event.previous.value if event.previous else None) if value]
-    for value in values:
-        if await offload(len(value), _matches, scope, value):
-            return True
-    return False
-
-
 def selects(scope: WatchScope, event: Event) -> bool:
-    """Whether a watch with selectors has shown an event, which is small: its object is, or was, selected."""
-    values = [value for value in (event.value, event.previous.value if event.previous else None) if value]
-    return any(_matches(scope, value) for value in values)
+    """Whether a watch with selectors has shown an event: its object is, or was, selected."""
+    return any(_matches(scope, value) for value in _states(event))
+
+
+def _states(event: Event) -> list[bytes]:
+    return [value for value in (event.value, event.previous.value if event.previous else None) if value]
 
 
 def _matches(scope: WatchScope, value: bytes) -> bool:

@@ -28,7 +28,7 @@ from noxu.http.auditing import decoder_of
 from noxu.http.exchange import Exchange
 from noxu.http.filters import RequestFilter
 from noxu.recordings.lines import MAX_BODY, RecordingFile
-from noxu.recordings.masking import SECRETS, masked
+from noxu.recordings.masking import is_secret, masked
 from noxu.registry.storage_form import is_temporary
 from noxu.values import Json, Object
 from noxu_storage.types import EVERYTHING, Compacted, Event, Key, Revision, StoreError
@@ -96,11 +96,13 @@ class ConversationRecorder(RequestFilter):
             self.add(self._step(exchange, answer, body, size))
 
     def _step(self, exchange: Exchange, answer: Answer, body: bytes, size: int | None) -> Object:
+        request = _request(exchange)
         expect: Object = {"code": answer.status, "content_type": answer.content_type}
-        expect |= _body(exchange, answer.content_type, body, len(body) if size is None else size)
+        if "omitted" not in request or not is_secret(exchange.info.resource):  # a refusal quotes what cannot be read
+            expect |= _body(exchange, answer.content_type, body, len(body) if size is None else size)
         if exchange.noted is not None and exchange.noted.warnings:
             expect["warnings"] = list(exchange.noted.warnings)
-        return {**self._begin_step(exchange), **_request(exchange), "expect": expect}
+        return {**self._begin_step(exchange), **request, "expect": expect}
 
     def _begin_step(self, exchange: Exchange) -> Object:
         self._steps += 1
@@ -115,11 +117,11 @@ class ConversationRecorder(RequestFilter):
         self.add(line)
         number = line["step"]
         exchange.leaving.append(lambda _: self.add({"ended": number}))  # also if the client is gone
-        is_secret = exchange.info.resource == SECRETS
+        resource = exchange.info.resource
 
         def record(events: Sequence[bytes]) -> None:
             values = [event for piece in events for event in _events(exchange, piece)]
-            self.add({"events": [masked(event, is_secret=is_secret) for event in values], "of": number})
+            self.add({"events": [masked(event, resource=resource) for event in values], "of": number})
 
         return record
 
@@ -184,7 +186,7 @@ def _object(key: Key, stored: bytes) -> Json:
         value = decoded(stored)
     except ValueError:
         return None
-    return masked(value, is_secret=described(key)["resource"] == SECRETS)
+    return masked(value, resource=described(key)["resource"])
 
 
 def _request(exchange: Exchange) -> Object:
@@ -193,10 +195,11 @@ def _request(exchange: Exchange) -> Object:
     kept = {name: value for name in _KEPT_HEADERS if (value := request.headers.get(name))}
     if kept:
         found["headers"] = kept
-    if not exchange.body:
-        return found
-    sent = request.headers.get("Content-Type", JSON)
-    return found | {"content_type": sent} | _body(exchange, sent, exchange.body, len(exchange.body))
+    sent = request.headers.get("Content-Type")
+    if sent or exchange.body:  # also of a body that was refused without being read
+        found["content_type"] = sent = sent or JSON
+        found |= _body(exchange, sent, exchange.body, len(exchange.body))
+    return found
 
 
 def _accepted(exchange: Exchange) -> Object:
@@ -210,14 +213,13 @@ def _body(exchange: Exchange, content_type: str, body: bytes, size: int) -> Obje
         return {}
     if size > MAX_BODY:
         return {"omitted": size}
-    is_secret = exchange.info.resource == SECRETS
-    if content_type.startswith("text/"):
-        return {"body": body.decode("utf-8", "replace")}
+    resource = exchange.info.resource
     try:
-        value = decoder_of(exchange, content_type)(body)
+        if not content_type.startswith("text/"):
+            return {"body": masked(decoder_of(exchange, content_type)(body), resource=resource)}
     except (ApiError, ValueError):  # whatever a client has sent: the server refuses it, and so will a replay
-        return {"omitted": size} if is_secret else {"body": body.decode("utf-8", "replace")}
-    return {"body": masked(value, is_secret=is_secret)}
+        pass
+    return {"omitted": size} if is_secret(resource) else {"body": body.decode("utf-8", "replace")}
 
 
 def _events(exchange: Exchange, piece: bytes) -> list[Json]:

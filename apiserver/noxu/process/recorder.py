@@ -11,8 +11,10 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
+from noxu import releases
 from noxu.config import Config, StartError, own_version
 from noxu.control_plane import in_background
+from noxu.features import GATES, of_release
 from noxu.go.time import MICRO, format_time
 from noxu.http.recording import ConversationRecorder
 from noxu.recordings import lines
@@ -27,11 +29,13 @@ async def begin(server: Server, closing: contextlib.AsyncExitStack) -> None:
     path, plane, history = server.config.record, server.plane, server.history
     assert path is not None  # the caller has asked for it
     try:
-        before = path.read_bytes().count(b"\n") if server.is_restart and path.exists() else 0
-        file = lines.RecordingFile(path, goes_on=before > 0)
-        began, recorded = time.time(), plane.store.revision
-        if before:  # there are no more steps than lines
-            earlier = lines.read(path)
+        content = path.read_bytes() if server.is_restart and path.exists() else b""
+        whole = content.rfind(b"\n") + 1  # the last line is not, if the disk was full
+        file = lines.RecordingFile(path, kept=whole)
+        began, recorded, before = time.time(), plane.store.revision, 0
+        if whole:
+            earlier = lines.parse(content[:whole], str(path))
+            before = len(earlier.lines)  # there are no more steps than lines
             began = datetime.fromisoformat(earlier.began).timestamp()
             recorded = max((write["revision"] for write in earlier.writes), default=earlier.revision)
         else:
@@ -40,14 +44,23 @@ async def begin(server: Server, closing: contextlib.AsyncExitStack) -> None:
         raise StartError(f"--record {path}: {getattr(error, 'strerror', '') or error}") from None
     recorder = ConversationRecorder(file, began, before, recorded)
     closing.push_async_callback(partial(recorder.finish, plane, history))
-    if not before:
+    if not whole:
         await recorder.add_stored(plane)
     await in_background(closing, recorder.follow(plane, history), "recording")
     server.interventions.record(recorder)
 
 
 def _started(config: Config) -> Object:
-    return {"profile": config.profile} | ({} if config.nodes is None else {"nodes": config.nodes})
+    """As arguments of `Noxu`: what its answers depend on."""
+    features = config.features
+    started: Object = {"profile": config.profile, "kubernetes": releases.named(features.release)}
+    if config.nodes is not None:
+        started["nodes"] = config.nodes
+    usual = of_release(features.release)
+    started["gates"] = {
+        gate: getattr(features, name) for gate, name in GATES.items() if getattr(features, name) != getattr(usual, name)
+    }
+    return started
 
 
 def _written(seconds: float) -> str:

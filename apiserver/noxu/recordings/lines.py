@@ -33,7 +33,10 @@ FORMAT: Final = 1
 MAX_BODY: Final = 4 * 1024 * 1024  # bytes of a body that is recorded
 _KIND: Final = "recording"
 _GZIP: Final = b"\x1f\x8b"
-_OF_SERVER: Final = ("profile", "nodes")
+_OF_SERVER: Final = ("profile", "nodes", "kubernetes", "gates")
+
+Place = tuple[str, str, str]
+"""A resource (`widgets.example.com`), a namespace ("" for none), a name."""
 
 
 class NoRecording(ValueError):
@@ -43,10 +46,12 @@ class NoRecording(ValueError):
 class RecordingFile:
     """A recording that is being written. Raises OSError."""
 
-    def __init__(self, path: Path, *, goes_on: bool = False) -> None:
-        """The file is made anew unless the recording `goes_on`. Only its owner can read it: what is recorded is the users' own."""
+    def __init__(self, path: Path, *, kept: int = 0) -> None:
+        """The recording goes on after the bytes that are `kept`. Only its owner can read it: what is recorded is the users' own."""
         self.path = path
-        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | (0 if goes_on else os.O_TRUNC), 0o600)
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | (0 if kept else os.O_TRUNC), 0o600)
+        if kept:
+            os.ftruncate(self._descriptor, kept)
 
     def add(self, line: Object) -> None:
         """Write a line."""
@@ -85,7 +90,7 @@ class ServerRecording:
     revision: int
     version: str
     server: Object
-    """How the server was started, as arguments of `Noxu`: its profile."""
+    """How the server was started, as arguments of `Noxu`, such as its profile."""
     lines: Sequence[Object] = field(repr=False)
     cut: bool = False
 
@@ -151,3 +156,14 @@ def _decoded(line: bytes) -> Json:
             continue
         return value
     return None
+
+
+def place_of(path: str) -> Place:
+    """The object or the collection that a path is about: `/apis/GROUP/VERSION/namespaces/NS/widgets/a`."""
+    parts = path.partition("?")[0].strip("/").split("/")
+    group, rest = (parts[1], parts[3:]) if parts[0] == "apis" and len(parts) > 2 else ("", parts[2:])
+    namespace = ""
+    if rest[:1] == ["namespaces"] and len(rest) > 2:
+        namespace, rest = rest[1], rest[2:]
+    plural, name = ([*rest, "", ""])[:2]
+    return (f"{plural}.{group}" if group else plural), namespace, name

@@ -25,8 +25,8 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from noxu.recordings.comparison import ConversationComparison
-from noxu.recordings.lines import ServerRecording
-from noxu.recordings.masking import SECRETS, masked
+from noxu.recordings.lines import ServerRecording, place_of
+from noxu.recordings.masking import masked
 from noxu.values import Json, Object
 
 PATIENCE: Final = 5.0  # seconds
@@ -34,7 +34,15 @@ EVERY: Final = 0.05  # seconds between two attempts
 TIMEOUT: Final = 60.0  # seconds for an answer
 MOST: Final = 12  # differences of a step that are listed
 JSON: Final = "application/json"
-_BINARY: Final = ("protobuf", "cbor")
+_BINARY: Final = {
+    "application/vnd.kubernetes.protobuf": JSON,
+    "application/apply-patch+cbor": "application/apply-patch+yaml",
+    "application/cbor-seq": JSON,
+    "application/cbor": JSON,
+}
+"""Media types, and those that are sent in their place."""
+_OF_MEDIA_TYPES: Final = (406, 415)
+"""The codes with which a media type is refused."""
 _READS: Final = frozenset({"GET", "HEAD"})
 _FIRST: Final = ("customresourcedefinitions.apiextensions.k8s.io", "namespaces")
 """The resources of objects that others need."""
@@ -118,11 +126,11 @@ class ReplayedWatch:
     def wait(self, number: int, patience: float = PATIENCE) -> list[Json]:
         """The events, when there are as many, or the time is up; bookmarks do not count."""
         until = time.monotonic() + patience
-        while len(_without_bookmarks(self.events)) < number:
+        while len(_compared(self.events)) < number:
             if time.monotonic() > until or not self._reader.is_alive():
                 break
             time.sleep(EVERY)
-        return _without_bookmarks(self.events)
+        return _compared(self.events)
 
     def close(self) -> None:
         if self._socket is not None:
@@ -180,6 +188,8 @@ class Replay:
         if "ended" in line:
             yield from self._end(line["ended"])
             return
+        if "omitted" in line:  # the body is not there; the server has refused it
+            return
         self.steps += 1
         if "watch" in line:
             path = self._comparison.translate(line["watch"])
@@ -198,7 +208,7 @@ class Replay:
         until = time.monotonic() + self._patience
         while True:
             reply = self._target.send(step["method"], path, body, _headers(step))
-            actual = masked(_parsed(reply.body), is_secret=f"/{SECRETS}" in path)
+            actual = masked(_parsed(reply.body), resource=place_of(path)[0])
             self._comparison.learn(step["expect"].get("body"), actual)
             found = list(self._differences(step["expect"], reply, actual))
             if not found or step["method"] not in _READS or time.monotonic() > until:
@@ -227,16 +237,17 @@ class Replay:
         watch = self._open.pop(number, None)
         if watch is None:
             return
-        recorded = _without_bookmarks(watch.recorded)
+        recorded = _compared(watch.recorded)
         actual = watch.replayed.wait(len(recorded), self._patience)
         watch.replayed.close()
         self._comparison.learn(recorded, actual)
         found: list[str] = []
         by_object = _by_object(actual)
+        resource, _, _ = place_of(watch.path)
         # by the names that this server has generated
         for place, events in _by_object(self._comparison.translate(recorded)).items() if watch.is_compared else ():
             there = by_object.get(place, [])[: len(events)]  # later ones may have come since
-            found += self._comparison.differences(events, masked(there), f"events of {place}")
+            found += self._comparison.differences(events, masked(there, resource=resource), f"events of {place}")
         if found:
             yield ReplayedStep(watch.step, f"WATCH {watch.path}", found[:MOST])
 
@@ -245,15 +256,16 @@ class Replay:
     def _restore(self) -> None:
         """Create the objects of the start that are not there: first what others need. Refusals are seen by what follows."""
         lines = sorted(self.recording.stored, key=lambda line: _order(line["resource"]))
+        defined = {line["name"] for line in lines if line["resource"] == _FIRST[0]}
         for line in lines:
             value = line["stored"]
             if not isinstance(value, dict):
                 continue
             path = _collection(line, value)
             if path is not None:
-                self._create(path, value)
+                self._create(path, value, is_custom=line["resource"] in defined)
 
-    def _create(self, path: str, value: Object) -> None:
+    def _create(self, path: str, value: Object, *, is_custom: bool) -> None:
         named = f"{path}/{value['metadata']['name']}"
         if self._target.send("GET", named, None, {"Accept": JSON}).code == 200:
             return
@@ -261,7 +273,7 @@ class Replay:
         sent = json.dumps(self._comparison.translate({**value, "metadata": metadata})).encode()
         reply = self._target.send("POST", path, sent, {"Content-Type": JSON, "Accept": JSON})
         until = time.monotonic() + PATIENCE
-        while reply.code == 404 and time.monotonic() < until:  # its definition is not served yet
+        while is_custom and reply.code == 404 and time.monotonic() < until:  # its definition is not served yet
             time.sleep(EVERY)
             reply = self._target.send("POST", path, sent, {"Content-Type": JSON, "Accept": JSON})
         if reply.code == 201:
@@ -287,14 +299,22 @@ def _collection(line: Object, value: Object) -> str | None:
 
 
 def _headers(step: Object) -> dict[str, str]:
-    """The headers of a recorded request. Bodies are recorded as JSON, so what was binary is JSON."""
+    """The headers of a recorded request. Bodies are recorded as JSON, so what was binary is JSON, unless that was refused."""
     headers = dict(step.get("headers") or {})
-    sent, accept = step.get("content_type", ""), step.get("accept", "")
-    if "body" in step:
-        headers["Content-Type"] = JSON if any(word in sent for word in _BINARY) else sent
-    headers["Accept"] = JSON if not accept or any(word in accept for word in _BINARY) else accept
+    is_refused = step.get("expect", {}).get("code") in _OF_MEDIA_TYPES
+    sent, accept = step.get("content_type", ""), step.get("accept") or JSON
+    if sent:
+        headers["Content-Type"] = sent if is_refused else _in_text(sent)
+    headers["Accept"] = accept if is_refused else _in_text(accept)
     headers["User-Agent"] = step["client"]["agent"]
     return headers
+
+
+def _in_text(media_types: str) -> str:
+    """The media types without those that are binary; parameters, such as `as=PartialObjectMetadata`, stay."""
+    for binary, text in _BINARY.items():
+        media_types = media_types.replace(binary, text)
+    return media_types
 
 
 def _parsed(body: bytes) -> Any:
@@ -306,8 +326,13 @@ def _parsed(body: bytes) -> Any:
         return body.decode("utf-8", "replace")
 
 
-def _without_bookmarks(events: Sequence[Json]) -> list[Json]:
-    return [event for event in list(events) if isinstance(event, dict) and event.get("type") != "BOOKMARK"]
+def _compared(events: Sequence[Json]) -> list[Json]:
+    """The events without bookmarks, and without those of which only the size was recorded."""
+    return [
+        event
+        for event in list(events)
+        if isinstance(event, dict) and event.get("type") != "BOOKMARK" and "omitted" not in event
+    ]
 
 
 def _by_object(events: Iterable[Json]) -> dict[str, list[Json]]:

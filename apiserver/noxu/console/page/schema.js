@@ -187,7 +187,7 @@ function Bar({ part, isBad }) {
   return html`<span class=${`bar ${isBad ? "bad" : ""}`} aria-hidden="true"><i style=${{ width: `${Math.round(part * 100)}%` }}></i></span>`;
 }
 
-// A part as a percentage with as many digits as tell something.
+// A part as a percentage with as many digits as are of use.
 export function share(part) {
   if (part === 0) return "0 %";
   if (part < 0.0001) return "less than 0.01 %";

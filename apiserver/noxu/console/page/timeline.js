@@ -2,7 +2,7 @@
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./vendor/preact.js";
 import { go, hrefOf } from "./router.js";
 import { AXIS, draw, firstAt, LANE_HEIGHT, laneY, layoutOf, markNear } from "./drawing.js";
-import { actionText, addMarks, chainOf, newMarks, objectText, receiveLate, selectMarks, sentenceOf, timeText } from "./marks.js";
+import { actionText, addAnswer, addMarks, chainOf, newMarks, objectText, receiveLate, selectMarks, sentenceOf, timeText, verbText } from "./marks.js";
 import { BreakHere } from "./break.js";
 import { Choice, Diff, Empty, Field, Problem, Table, Tabs, Toolbar, toYaml, useAsked } from "./widgets.js";
 
@@ -32,7 +32,7 @@ function useMarks(source) {
     const load = () =>
       source.get("/_noxu/console/timeline", { limit: 2000 }).then(
         (answer) => {
-          addMarks(marks, answer.marks);
+          addAnswer(marks, answer);
           setError(null);
           setLoaded(true);
           changed();
@@ -40,7 +40,8 @@ function useMarks(source) {
         (problem) => setError(problem),
       );
     const end = source.follow((line) => {
-      if (line.lost || !(line.writes || []).length) if (line.lost || !line.marks.length) load(); // the first line, or some are missing
+      const isFirst = !line.writes.length && !line.marks.length && !line.received.length;
+      if (isFirst || line.lost) load();
       addMarks(marks, line.marks);
       receiveLate(marks, line.received);
       changed();
@@ -233,7 +234,7 @@ function neighbour(layout, chosen, key) {
 
 const TEXTS = {
   small: '12px system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif',
-  time: (at) => timeText(at),
+  time: timeText,
   of: (mark, step) => {
     const text = step < 90 ? mark.name || mark.resource : actionText(mark);
     const most = Math.floor(step / 7);
@@ -264,7 +265,7 @@ function MarkTable({ shown, query }) {
     cells: [
       timeText(mark.at),
       mark.lane,
-      mark.subresource ? `${mark.verb} ${mark.subresource}` : mark.verb,
+      verbText(mark),
       objectText(mark),
       mark.what === "write" ? `revision ${mark.revision}` : mark.what === "refused" ? `${mark.code} ${mark.reason || ""}` : mark.what,
       (mark.because || []).join(", "),

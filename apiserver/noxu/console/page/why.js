@@ -12,6 +12,7 @@ const TRY_PAUSE = 250; // milliseconds after the last key
 const VERDICT_PAUSE = 1000; // milliseconds between two verdicts while objects change
 const DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io";
 const MOST_STORED = 200;
+const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 const OF_SERVERS = ["managedFields", "resourceVersion", "uid", "creationTimestamp", "generation", "selfLink"];
 
 function Why({ source, route }) {
@@ -47,7 +48,10 @@ async function beginning(source, kind, namespace, name) {
   const object = name
     ? await source.get(`${collection}/${encodeURIComponent(name)}`)
     : { apiVersion: apiVersionOf(kind), kind: kind.kind, metadata: { name: "example", ...(kind.namespaced ? { namespace: "default" } : {}) }, spec: {} };
-  if (kind.resource === "secrets") delete object.data; // it is nobody's business here
+  if (kind.resource === "secrets") {
+    delete object.data; // a page may be shown to others
+    delete (object.metadata.annotations || {})[LAST_APPLIED]; // which has the data once more
+  }
   return { owners: object.metadata.managedFields || [], object: toYaml(asWritten(object)), definition: definition && toYaml(asWritten(definition)) };
 }
 
@@ -96,26 +100,26 @@ export function Editor({ label, text, change, language = "yaml" }) {
   const element = useRef(null);
   const jar = useRef(null);
   const changed = useRef(change);
-  const told = useRef(text); // what both sides know: any other text comes from outside
+  const known = useRef(text); // what both sides know: any other text comes from outside
   changed.current = change;
   useEffect(() => {
     const paint = (each) => each.replaceChildren(...tokensOf(each.textContent, language));
     jar.current = CodeJar(element.current, paint, { tab: "  ", catchTab: false, addClosing: false });
     jar.current.updateCode(text, false);
-    const tell = () => {
+    const compare = () => {
       if (element.current.querySelector("br, div")) jar.current.updateCode(plainText(element.current), false); // a browser has broken lines
       const next = jar.current.toString();
-      if (next === told.current) return;
-      told.current = next;
+      if (next === known.current) return;
+      known.current = next;
       changed.current(next);
     };
-    jar.current.onUpdate(tell);
-    element.current.addEventListener("input", tell); // not every input has a key: paste by menu, dictation, phones
+    jar.current.onUpdate(compare);
+    element.current.addEventListener("input", compare); // not every input has a key: paste by menu, dictation, phones
     return () => jar.current.destroy();
   }, []);
   useEffect(() => {
-    if (told.current === text) return;
-    told.current = text;
+    if (known.current === text) return;
+    known.current = text;
     jar.current.updateCode(text, false);
   }, [text]);
   return html`<div ref=${element} class="code editor" role="textbox" aria-multiline="true" aria-label=${label} tabindex="0"></div>`;
@@ -186,7 +190,7 @@ function Reason({ reason, choose }) {
 const FOLLOWS = { add: "adds it", replace: "sets it", remove: "removes it" };
 
 // A reason as a sentence about its field.
-export function reasonText({ what, message = "", hint = "", by, stage, op, value, rule }) {
+function reasonText({ what, message = "", hint = "", by, stage, op, value, rule }) {
   const shown = value === undefined ? "" : `: ${JSON.stringify(value).slice(0, 120)}`;
   if (what === "changed") return `${stage.startsWith("policy") ? "the policy" : "the webhook"} ${by} ${FOLLOWS[op] || op}${shown}`;
   if (what === "set") return `the server ${FOLLOWS[op] || op}${shown}`;
@@ -267,7 +271,7 @@ function shownResult({ apiVersion, kind, metadata, ...object }) {
 const covering = (above, path) => path === above || (path.startsWith(above) && ".[".includes(path[above.length]));
 
 // The lines of an object in YAML, each with the path of its field.
-export function linesWithPaths(value, path = "", indent = "") {
+function linesWithPaths(value, path = "", indent = "") {
   const isList = Array.isArray(value);
   return Object.entries(value).flatMap(([name, item]) => {
     const below = isList ? `${path}[${name}]` : path ? `${path}.${name}` : name;
