@@ -93,6 +93,8 @@ def test_outputs(run: Run, write: Callable[..., Path], words: str, status: int, 
         ("old.json absent.json", "absent.json"),
         ("old.json pod.json", "pod.json: contains no CRD"),
         ("old.json new.json -o table", "-o table is for moments of a server"),
+        ("old.json new.json -n a", "-n and --context are for moments of a server"),
+        ("old.json new.json --context a", "-n and --context are for moments of a server"),
         ("5m -o junit", "are for CRDs in files"),
     ],
 )

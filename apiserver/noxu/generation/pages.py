@@ -32,11 +32,10 @@ class Sentence(NamedTuple):
 
 
 class DocumentedField(NamedTuple):
-    """`about` are its description, default, constraints and rules, a sentence each."""
+    """`about`: that it is required, its description, default, constraints and rules, a sentence each."""
 
     path: Path
     type: str
-    is_required: bool
     about: Sequence[Sentence]
 
 
@@ -106,7 +105,8 @@ def _fields(schema: Structural, path: Path, left_out: Sequence[str] = ()) -> Ite
 
 
 def _field(node: Structural, path: Path, *, is_required: bool) -> Iterator[DocumentedField]:
-    yield DocumentedField(path, _type(node), is_required, list(_about(node)))
+    required = [Sentence("Required.")] if is_required else []
+    yield DocumentedField(path, _type(node), [*required, *_about(node)])
     yield from _fields(node, path)
 
 
@@ -204,8 +204,7 @@ def as_markdown(kind: DocumentedKind) -> str:
             lines += [_markdown(note), ""]
         lines += ["| field | type | |", "|---|---|---|"]
         for field in version.fields:
-            required = [Sentence("Required.")] if field.is_required else []
-            about = "<br>".join(_markdown(sentence) for sentence in [*required, *field.about])
+            about = "<br>".join(map(_markdown, field.about))
             lines.append(f"| `{_cell(field.path)}` | {_cell(field.type)} | {about} |")
         lines += ["", *_markdown_example(version)]
     return "\n".join(lines)
@@ -281,8 +280,7 @@ def _html_version(version: DocumentedVersion) -> Iterator[str]:
     yield from (f"<p>{_html(note)}</p>" for note in version.notes)
     yield "<table>\n<tr><th>field</th><th>type</th><th></th></tr>"
     for field in version.fields:
-        required = [Sentence("Required.")] if field.is_required else []
-        about = "<br>".join(map(_html, [*required, *field.about]))
+        about = "<br>".join(map(_html, field.about))
         yield f"<tr><td><code>{escape(field.path)}</code></td><td>{escape(field.type)}</td><td>{about}</td></tr>"
     yield "</table>"
     if version.why_none:
