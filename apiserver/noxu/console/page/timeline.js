@@ -199,7 +199,7 @@ function Picture({ marks, shown, isByTime, chosen, choose }) {
     } else return;
     event.preventDefault();
   };
-  return html`<div class="picture">
+  return html`<div>
     <div class="drawn" tabindex="0" role="application" aria-label="Timeline. Arrows move between marks, Enter opens one, plus and minus zoom. The tab Table has the same as text." onKeyDown=${keyed}>
       <canvas ref=${canvas} style=${{ height: `${height}px` }} aria-hidden="true" ...${pointer}></canvas>
       ${[...layout.lanes.keys()].map((lane) => html`<span class="lane" key=${lane} style=${{ top: `${laneY(layout, lane) - 28}px` }}>${lane}</span>`)}

@@ -201,7 +201,7 @@ const MOST_NAMES = 12; // of objects with the same reason
 function Stored({ stored, kind }) {
   if (!stored.checked) return html`<h2>Stored objects</h2><p class="quiet">There are none.</p>`;
   const all = stored.checked === 1 ? "the one stored object" : `all ${stored.checked} stored objects`;
-  const said = stored.items.length ? `${stored.items.length} of ${stored.checked} stored objects would notice:` : `It makes no difference for ${all}.`;
+  const said = stored.items.length ? `${stored.items.length} of ${stored.checked} stored objects are affected:` : `It makes no difference for ${all}.`;
   return html`<h2>Stored objects</h2>
     <p>${said}${stored.remaining ? ` ${stored.remaining} more were not looked at.` : ""}</p>
     <ul class="reasons stored">${byReason(stored.items).map(
