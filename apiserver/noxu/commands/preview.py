@@ -15,18 +15,16 @@ from typing import Final
 
 from noxu.api import codec
 from noxu.commands import calls, findings, progress, reports, stored
-from noxu.commands.api_client import RequestError
 from noxu.commands.findings import FOUND, UNREADABLE, Checked, Finding
 from noxu.commands.stored import ObjectsOfDefinitions, RefusedDefinition, StoredReport, ValidationError
-from noxu.config import StartError
 from noxu.crd import conditions, types
 from noxu.manifests import loading
-from noxu.manifests.documents import Document, LoadError, checked, is_crd, read_paths
+from noxu.manifests.documents import Document, checked, is_crd, read_paths
 from noxu.registry.custom import versions_of
 from noxu.schema.structural import NoStructuralForm
 from noxu.upgrades.effects import EFFECTS_ON_OBJECTS, DefinitionPreview, effect_of, versions_gone
 from noxu.values import Object
-from noxu_storage.types import Corrupt, OpenError, Progress, Unavailable
+from noxu_storage.types import Progress
 
 
 def run(options: argparse.Namespace) -> int:
@@ -40,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     except RefusedDefinition as error:
         print(f"noxu: {error}", file=sys.stderr)
         return FOUND
-    except (ValidationError, RequestError, StartError, OpenError, Corrupt, Unavailable, LoadError) as error:
+    except stored.UNREADABLE_ERRORS as error:
         print(f"noxu: {error}", file=sys.stderr)
         return UNREADABLE
     except NoStructuralForm as error:

@@ -79,6 +79,10 @@ class ObjectsOfDefinitions(Protocol):
         ...
 
 
+UNREADABLE_ERRORS: Final = (ValidationError, RequestError, StartError, OpenError, Corrupt, Unavailable, LoadError)
+"""What definitions in files, `source_of` and the methods of what it returns raise if something cannot be read."""
+
+
 class StoredProblem(NamedTuple):
     """An object that is invalid, or has hidden fields."""
 
@@ -123,7 +127,7 @@ def run(options: argparse.Namespace) -> int:
     except RefusedDefinition as error:
         print(f"noxu: {error}", file=sys.stderr)
         return FOUND
-    except (ValidationError, RequestError, StartError, OpenError, Corrupt, Unavailable, LoadError) as error:
+    except UNREADABLE_ERRORS as error:
         print(f"noxu: {error}", file=sys.stderr)
         return UNREADABLE
     if not sees_hidden:
