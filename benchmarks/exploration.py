@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import statistics
 import sys
 import tempfile
@@ -42,7 +43,7 @@ def widget(number: int) -> Object:
 def exploration(directory: Path) -> Exploration:
     """A controller that makes a ConfigMap and a Secret of each of 30 objects, which are created, changed and deleted."""
     file = directory / "widgets.json"
-    file.write_text("\n---\n".join(str(widget(number)).replace("'", '"') for number in range(OBJECTS)))
+    file.write_text("\n---\n".join(json.dumps(widget(number)) for number in range(OBJECTS)))
     workload: Sequence[Object] = [
         {"apply": str(file)},
         *({"patch": {"kind": "Widget", "name": f"w-{n}", "merge": {"spec": {"size": 10}}}} for n in range(3)),

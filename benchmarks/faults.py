@@ -207,9 +207,11 @@ def main() -> None:
     options = parser.parse_args()
     if options.runs:
         with Noxu() as server:
-            starved = starved_program(server, options.seed, options.starved) if options.starved else None
-            with starved or controllers(server.url, options.seed):
-                wanted = ("program",) if options.starved else ("thread", "process")
+            if options.starved:
+                copying, wanted = starved_program(server, options.seed, options.starved), ["program"]
+            else:
+                copying, wanted = controllers(server.url, options.seed), ["thread", "process"]
+            with copying:
                 began = time.monotonic()
                 print(f"early in {early(server, options.runs, wanted, options.quiet)} of {options.runs} runs", end=", ")
                 print(f"{(time.monotonic() - began) / options.runs:.2f} s each")

@@ -251,8 +251,8 @@ def replayed(table: Sequence[tuple[Line, Exploration]], times: int, at_most: int
         for number in range(times):
             began = time.monotonic()
             list(pool.map(FoundPlan.replay, found))
-            rate = sum(map(sum, (each.shown for each in found)))
-            print(f"round {number + 1}: {rate} in all, {time.monotonic() - began:.0f} s", flush=True)
+            shown = sum(sum(each.shown) for each in found)
+            print(f"round {number + 1}: {shown} in all, {time.monotonic() - began:.0f} s", flush=True)
     return found
 
 

@@ -80,6 +80,7 @@ def test_objects_in_files(
         ("-f new.json --old old.json --server http://127.0.0.1:1", 2, "--old has the objects in files"),
         ("-f new.json", 2, "name a data directory with --data"),
         ("-f absent.json --old old.json", 2, "absent.json"),
+        ("-f https://example.com/a.yaml", 2, "curl -fsSL https://example.com/a.yaml | noxu preview -f -"),
         ("-f refused.json --old old.json", 1, "servers would refuse widgets.example.com"),
         ("-f new.json --old broken.json", 2, "the former CRD widgets.example.com is invalid; `noxu lint` says more"),
         ("-f gears.json --old old.json", 0, "gears.example.com: there is no former CRD, so it has no objects"),

@@ -1,6 +1,6 @@
 """What clients do when their writes meet a fault: the table in docs/faults.md, "What clients do".
 
-What the libraries do by themselves differs: client-go sends again what it is told to send later (Retry-After), kube-rs what is
+What the libraries do by themselves differs: client-go sends again what is refused with Retry-After, kube-rs what is
 refused with 429, 503 or 504, and urllib3 sends updates again whose connection breaks. A create is sent again by those who call
 a library, as `ensure` does.
 """

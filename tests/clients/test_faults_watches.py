@@ -110,14 +110,14 @@ def _once(events: list[str]) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("client", "is_told"),
+    ("client", "is_reported"),
     [("client-go", True), ("kubernetes", True), ("kube-rs", False), ("kube-rs, streamed list", False)],
     indirect=["client"],
 )
 def test_a_deletion_between_a_watch_and_a_list(
-    client: Driven, is_told: bool, server: Noxu, new_namespace: Callable[[], str]
+    client: Driven, is_reported: bool, server: Noxu, new_namespace: Callable[[], str]
 ) -> None:
-    """A reflector of kube-rs has the objects of the list only, and its watcher tells of no deletion."""
+    """A reflector of kube-rs has the objects of the list only, and its watcher has no event of the deletion."""
     namespace = new_namespace()
     put(server, namespace, "a", 1)
     client("follow", namespace)
@@ -125,5 +125,5 @@ def test_a_deletion_between_a_watch_and_a_list(
     with server.fault(resource="configmaps", user_agent=client.agent, view="hold"):
         server.delete("configmaps", "a", namespace=namespace)
     eventually(lambda: client("seen", namespace)["store"] == [])
-    eventually(lambda: not is_told or "delete a 1" in client("seen", namespace)["events"])
-    assert ("delete a 1" in client("seen", namespace)["events"]) is is_told
+    eventually(lambda: not is_reported or "delete a 1" in client("seen", namespace)["events"])
+    assert ("delete a 1" in client("seen", namespace)["events"]) is is_reported

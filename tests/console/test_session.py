@@ -93,6 +93,7 @@ def test_every_file_of_the_page_is_served() -> None:
         ({"Origin": "{url}", "Cookie": "other={token}"}, 403),
         ({"Origin": "{url}", "Cookie": "{name}={token}"}, 201),
         ({"Origin": "{url}", "Cookie": "a=b; {name}={token}"}, 201),
+        ({"Origin": "{url}", "Cookie": 'of another server={{"a":1}}; {name}={token}'}, 201),
         ({"Origin": "http://example.com", "Cookie": "{name}={token}"}, 403),
         ({"Sec-Fetch-Site": "same-site", "Cookie": "{name}={token}"}, 403),
         ({"Origin": "{url}", "Cookie": '{name}="'}, 403),

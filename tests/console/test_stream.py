@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncGenerator
-from typing import cast
+
+import pytest
 
 from noxu.config import Config
-from noxu.console.stream import MAX_LINES, Live, Viewer
+from noxu.console.stream import BEAT, MAX_LINES, Live, Viewer, timeline
+from noxu.control.calls import ControlCall
+from noxu.control.write_log import UNKNOWN_WRITERS
 from noxu.process.server import Server
+from noxu.registry.access import ANONYMOUS
+from noxu.registry.storage_form import SERVER_LEASES
 from noxu_storage.types import Key
 
 
@@ -19,7 +23,7 @@ async def test_a_viewer_is_sent_the_writes_after_the_first_line() -> None:
         live = server.control.part(Live)
         cache = server.plane.cache
         assert live not in cache.watchers
-        async with contextlib.aclosing(cast("AsyncGenerator[bytes, None]", live.lines())) as lines:
+        async with contextlib.aclosing(live.lines()) as lines:
             first = json.loads(await anext(lines))
             assert first == {
                 "revision": server.plane.store.revision,
@@ -33,6 +37,43 @@ async def test_a_viewer_is_sent_the_writes_after_the_first_line() -> None:
             line = json.loads(await asyncio.wait_for(anext(lines), 30))
             assert line["writes"] == [[first["revision"] + 1, "ADDED", "widgets.example.com", "default", "a"]]
         assert live not in cache.watchers
+
+
+async def test_what_is_no_object_of_the_api_makes_no_line() -> None:
+    """A page takes a line without anything for the first one, and asks for everything again."""
+    async with Server(Config(port=0)) as server:
+        store = server.plane.store
+        async with contextlib.aclosing(server.control.part(Live).lines()) as lines:
+            await anext(lines)
+            await store.put(Key(SERVER_LEASES, "", "a"), b"{}", expected=0)
+            await asyncio.sleep(3 * BEAT)  # as long as a line would take
+            await store.put(Key("example.com/widgets", "default/", "a"), b"{}", expected=0)
+            line = json.loads(await asyncio.wait_for(anext(lines), 30))
+            assert [write[4] for write in line["writes"]] == ["a"]
+
+
+async def test_a_bug_in_one_line_does_not_end_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        monkeypatch.undo()
+        raise RuntimeError("a bug")
+
+    async with Server(Config(port=0)) as server:
+        store, live = server.plane.store, server.control.part(Live)
+        async with contextlib.aclosing(live.lines()) as lines:
+            await anext(lines)
+            monkeypatch.setattr(live, "sights", fail)
+            await store.put(Key("example.com/widgets", "default/", "a"), b"{}", expected=0)
+            assert json.loads(await asyncio.wait_for(anext(lines), 10))["lost"] == 1
+            await store.put(Key("example.com/widgets", "default/", "b"), b"{}", expected=0)
+            line = json.loads(await asyncio.wait_for(anext(lines), 10))
+            assert [write[4] for write in line["writes"]] == ["b"]
+
+
+@pytest.mark.parametrize(("history", "note"), [(300.0, ""), (0.0, UNKNOWN_WRITERS)])
+async def test_the_timeline_says_if_who_wrote_is_not_known(history: float, note: str) -> None:
+    async with Server(Config(port=0, history=history)) as server:
+        found = await timeline(ControlCall({}, {"limit": 1}, {}, ANONYMOUS, server.control))
+        assert (len(found["marks"]), found["note"]) == (1, note)
 
 
 def test_a_viewer_that_does_not_read_loses_the_oldest_lines() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from noxu.crd.json_schemas import structural
 from noxu.manifests.documents import Document, LoadError
-from noxu.manifests.schema_bundles import MAX_BYTES, definitions
+from noxu.manifests.schema_bundles import MAX_BYTES, MAX_DEPTH, definitions
 from noxu.values import Object
 from tests.definitions import widgets
 from tests.rows import rows
@@ -96,12 +96,60 @@ def test_a_bundle_may_be_a_file(kind: str, tmp_path: Path) -> None:
         ("no JSON", b"{", "it cannot be read"),
         ("no object", b"[]", "a JSON schema is an object"),
         ("a large file", b" " * (MAX_BYTES + 1), "it is larger than"),
+        (
+            "a deep schema",
+            b'{"items": ' * 3000 + b"{}" + b"}" * 3000,
+            f"it is nested more than {MAX_DEPTH} levels deep",
+        ),
     ],
 )
 def test_a_schema_that_cannot_be_read_is_a_sentence(what: str, content: bytes, why: str, tmp_path: Path) -> None:
     tmp_path.joinpath("widget-example-v1.json").write_bytes(content)
     with pytest.raises(LoadError, match=f"widget-example-v1.json: .*{why}"):
         definitions([tmp_path], [document()])
+
+
+@pytest.mark.parametrize("given", ["example.com", "example.com/widget_v1.json"])
+def test_the_group_may_stand_in_the_path_that_is_given(
+    given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle(tmp_path, "example.com/widget_v1.json")
+    assert [found.name for found in definitions([tmp_path / given], [document()])] == ["widgets.example.com"]
+    monkeypatch.chdir(tmp_path / "example.com")
+    within = Path(given).relative_to("example.com")
+    assert [found.name for found in definitions([within], [document()])] == ["widgets.example.com"]
+
+
+@rows(
+    "what, opening, closing",
+    [
+        ("items", b'{"items":', b"}"),
+        ("fields", b'{"properties":{"a":', b"}}"),
+        ("branches", b'{"anyOf":[', b"]}"),
+    ],
+)
+def test_the_deepest_schemas_can_be_read(what: str, opening: bytes, closing: bytes, tmp_path: Path) -> None:
+    nodes = (MAX_DEPTH - 1) // len(closing)
+    (tmp_path / what).mkdir()
+    (tmp_path / what / "widget-example-v1.json").write_bytes(opening * nodes + b"{}" + closing * nodes)
+    assert [found.name for found in definitions([tmp_path / what], [document()])] == ["widgets.example.com"]
+
+
+@rows(
+    "what, schema",
+    [
+        ("a junctor", {"anyOf": None}),
+        ("a list of types", {"type": ["string", {}]}),
+        ("fields", {"properties": ["a"]}),
+        ("names of fields", {"required": True}),
+        ("a name of a field", {"required": [{}]}),
+        ("items", {"items": None}),
+        ("a negation", {"not": 3}),
+    ],
+)
+def test_what_is_no_schema_is_left_to_the_server(what: str, schema: Object) -> None:
+    assert structural(schema)["type"] == "object", what
+    assert "a" in structural({"properties": {"a": schema}})["properties"], what
 
 
 @rows(

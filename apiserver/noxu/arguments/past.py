@@ -71,6 +71,8 @@ def _complete_files(options: argparse.Namespace) -> None:
         raise ValueError("give the new CRDs, too: noxu diff OLD NEW")
     if options.output in _OF_SERVERS:
         raise ValueError(f"-o {options.output} is for moments of a server")
+    if options.namespace or options.context or options.insecure_skip_tls_verify:
+        raise ValueError("-n and --context are for moments of a server, and so is --insecure-skip-tls-verify")
     options.old, options.files, options.allow_empty = [Path(options.since)], [Path(options.to)], True
 
 

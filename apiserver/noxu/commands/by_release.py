@@ -8,16 +8,16 @@ too.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from noxu import releases
 from noxu.commands.findings import Checked, Finding, Result
+from noxu.expressions import expression
 from noxu.releases import kinds, libraries
 
-_UNDECLARED: Final = re.compile(r"undeclared reference to '([^']+)'")
-_NO_MATCHES: Final = re.compile(r'no matches for kind "([^"]+)" in version "([^"]+)"')
+_UNDECLARED: Final = expression(r"undeclared reference to '([^']+)'")
+_NO_MATCHES: Final = expression(r'no matches for kind "([^"]+)" in version "([^"]+)"')
 _RESULTS: Final[tuple[Result, ...]] = ("unreadable", "refused", "valid", "skipped")
 """From the one that counts most: an object that one release refuses is refused."""
 

@@ -45,7 +45,7 @@ class UnusableConversion(Exception):
 def run(options: argparse.Namespace) -> int:
     """Exit status 0: converted, nothing is lost; 1: a conversion fails, or loses something; 2: an input cannot be read."""
     try:
-        documents = loading.ready(checked(read_paths(options.files, command=options.command)))
+        documents = loading.ready(checked(read_paths(options.files, command=f"{options.command} -f")))
         functions = {name: _function(place) for name, place in options.functions}
         return asyncio.run(_run(options, documents, functions))
     except (LoadError, UnusableConversion) as error:
@@ -74,6 +74,8 @@ async def _run(options: argparse.Namespace, documents: Sequence[Document], funct
         objects = [document for document in documents if not is_crd(document.value)]
         if options.round_trips is not None:
             return await _check(definitions, objects, options)
+        if not objects:
+            raise UnusableConversion(f"{', '.join(map(str, options.files))}: there is no object to convert")
         return await _convert(definitions, objects, options.to)
 
 
@@ -167,6 +169,9 @@ class VersionPair(NamedTuple):
 
 async def _check(definitions: Mapping[str, Versions], objects: Sequence[Document], options: argparse.Namespace) -> int:
     """Convert objects to each other version and back, and print what changes. Raises CannotGenerate, UnusableConversion."""
+    known = dict.fromkeys(each.version for versions in definitions.values() for each in versions.all)
+    if options.to and options.to not in known:
+        raise UnusableConversion(f"no CRD has a version {options.to}; there are: {', '.join(known) or 'none'}")
     own: dict[str, list[Object]] = {}
     for document in objects:
         resource = _resource(definitions, document)

@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     """Exit status 0: nothing is refused or lost; 1: something is; 2: something cannot be read."""
     report = StoredReport()
     try:
-        new = stored.definitions_in(options.files, report)
+        new = stored.definitions_in(options.files, report, f"{options.command} -f")
         with _source(options) as source, progress.shown("preview", quiet=options.quiet) as show:
             previews = list(_previews(source, new, options.limit, show))
             failures = source.unreadable()
@@ -157,13 +157,9 @@ def _sentences(preview: DefinitionPreview) -> Iterator[tuple[findings.Level, str
     if affected > listed:
         yield "warning", f"{affected - listed} more objects are refused, or would be; --limit lists more"
     for path, number in preview.pruned.most_common():
-        yield "error", f"{path} is pruned in {_count(number)}"
+        yield "error", f"{path} is pruned in {reports.count(number, 'object')}"
     for path, number in preview.defaulted.most_common():
-        yield "warning", f"{path} gets a default in {_count(number)}"
-
-
-def _count(number: int) -> str:
-    return f"{number} object{'' if number == 1 else 's'}"
+        yield "warning", f"{path} gets a default in {reports.count(number, 'object')}"
 
 
 def _json(previews: Sequence[DefinitionPreview]) -> Iterator[str]:

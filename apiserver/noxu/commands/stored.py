@@ -115,7 +115,7 @@ def run(options: argparse.Namespace) -> int:
     """Exit status 0: all objects are valid; 1: some are invalid; 2: some cannot be validated."""
     report = StoredReport()
     try:
-        replacements = definitions_in(options.files, report)
+        replacements = definitions_in(options.files, report, options.command)
         with source_of(options) as source, progress.shown("validate", quiet=options.quiet) as show:
             _validate_all(source, replacements, report, show)
             report.failures += source.unreadable()
@@ -222,10 +222,10 @@ class ServedCustomResources:
 # -- validation -------------------------------------------------------------------------------------------------------
 
 
-def definitions_in(files: list[Path], report: StoredReport) -> dict[str, Object]:
-    """The CRDs in files, by name. Raises LoadError."""
+def definitions_in(files: list[Path], report: StoredReport, command: str) -> dict[str, Object]:
+    """The CRDs in files, by name; `command` as for `read_paths`. Raises LoadError."""
     definitions = {}
-    for document in loading.ready(checked(read_paths(files, command="validate"))):
+    for document in loading.ready(checked(read_paths(files, command=command))):
         if not is_crd(document.value):
             report.remarks.append(f"{document.source}: {document.kind} {document.name} is not a CRD, and is ignored")
             continue

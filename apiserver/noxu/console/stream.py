@@ -3,9 +3,10 @@
     {"revision": 812, "writes": [[812, "MODIFIED", "widgets.example.com", "default", "a"]], "lost": 0,
      "marks": [{"key": "812", …}], "received": [[811, "operator/v1", 1767225600.25]]}
 
-The first line comes at once, and has the revision from which on the stream tells everything. One `Live` of a server makes
-each line once, for all viewers: it follows the log while there is a viewer, and costs nothing while there is none. A viewer
-that reads too slowly misses lines and is told so (`lost`); it then asks again for what it shows.
+The first line comes at once, without anything but the revision from which on the stream has everything. One `Live` of a
+server makes each line once, for all viewers. It follows the log while there is a viewer, so a write costs nothing more while
+there is none; requests are recorded from the first viewer on, as they are for a report about clients. A viewer that reads too
+slowly misses lines, and the next one says so (`lost`); it then asks again for what it shows.
 
 `marks` are those of the timeline (`noxu.console.timeline`). A watch that shows an event later than in the beat of its write,
 because its client does not read or a fault holds it back, is in `received` when it has. What was before is `GET
@@ -17,17 +18,18 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Final
 
 from noxu.api import codec
 from noxu.console.timeline import RecentEvents, Sight, lane, marks, receivers, write_mark
+from noxu.containment import Contained
 from noxu.control.arguments import INTEGER, Argument
 from noxu.control.calls import ControlCall, ControlRoute, Lines
 from noxu.control.recorded_requests import RecordedRequest
 from noxu.control.recorded_writes import RecordedWrite
 from noxu.control.running import Control
-from noxu.control.write_log import Selected, described, kind_of, newest, selects
+from noxu.control.write_log import UNKNOWN_WRITERS, Selected, described, kind_of, newest, selects
 from noxu.registry.storage_form import is_temporary
 from noxu.values import Object
 from noxu_storage.types import Event, Revision
@@ -55,6 +57,11 @@ class Viewer:
         self.lines.append(line)
         self.wakes.set()
 
+    def lose(self) -> None:
+        """A line could not be made."""
+        self.lost = True
+        self.wakes.set()
+
 
 class Live:
     """Follows the log of a server for its viewers. A watcher of the log (`noxu.registry.cache.LogWatcher`)."""
@@ -73,7 +80,7 @@ class Live:
         self.is_over = asyncio.Event()
         control.closing.callback(self._close)
 
-    async def lines(self) -> AsyncIterator[bytes]:
+    async def lines(self) -> AsyncGenerator[bytes, None]:
         """The lines for one viewer, until the server stops or the connection ends."""
         viewer = Viewer()
         viewer.add(_encoded(self._cache.revision, (), 0))
@@ -96,10 +103,11 @@ class Live:
     # -- the log
 
     def deliver(self, events: Sequence[Event], revision: Revision) -> None:
-        """Take events; the next line has them."""
+        """Take events; the next line has them. What is no object of the API is not shown."""
         now = time.time()
-        self._lost += max(len(self._events) + len(events) - MAX_EVENTS, 0)
-        self._events.extend([(now, event) for event in events])
+        shown = [(now, event) for event in events if not is_temporary(event.key)]
+        self._lost += max(len(self._events) + len(shown) - MAX_EVENTS, 0)
+        self._events.extend(shown)
         self._revision = revision
 
     def end(self) -> None:
@@ -118,6 +126,7 @@ class Live:
         self._cache.watchers.pop(self, None)
         self._events.clear()
         self._awaited.clear()
+        self._lost = 0  # the next one begins with what is stored then
         if self._beating is not None:
             self._beating.cancel()
             self._beating = None
@@ -133,21 +142,29 @@ class Live:
     async def _beat(self) -> None:
         while True:
             await asyncio.sleep(BEAT)
-            record = self._server.interventions.requests()
-            if not (self._events or self._lost or self._awaited or record.answered > self._answered):
-                continue
-            events, self._events = self._events, deque(maxlen=MAX_EVENTS)
-            lost, self._lost = self._lost, 0
-            requests = record.newest(record.answered - self._answered)
-            self._answered = record.answered  # in the same turn of the loop
-            sights = self.sights()
-            received = self._received(sights)
-            made = await self._marks(events, requests, sights)
-            if not (made or events or lost or received):
-                continue
-            line = _encoded(self._revision, [event for _, event in events], lost, made, received)
-            for viewer in self._viewers:
-                viewer.add(line)
+            with Contained("a line of the console's stream") as contained:
+                await self._make_line()
+            if contained.error is not None:
+                for viewer in self._viewers:
+                    viewer.lose()
+
+    async def _make_line(self) -> None:
+        """Make the line of a beat for all viewers, if something has happened."""
+        record = self._server.interventions.requests()
+        if not (self._events or self._lost or self._awaited or record.answered > self._answered):
+            return
+        events, self._events = self._events, deque(maxlen=MAX_EVENTS)
+        lost, self._lost = self._lost, 0
+        requests = record.newest(record.answered - self._answered)
+        self._answered = record.answered  # in the same turn of the loop
+        sights = self.sights()
+        received = self._received(sights)
+        made = await self._marks(events, requests, sights)
+        if not (made or events or lost or received):
+            return
+        line = _encoded(self._revision, [event for _, event in events], lost, made, received)
+        for viewer in self._viewers:
+            viewer.add(line)
 
     async def _marks(
         self,
@@ -163,8 +180,6 @@ class Live:
         writes: list[Object] = []
         written: dict[str, object] = {}
         for number, (at, event) in enumerate(events, 1):
-            if is_temporary(event.key):
-                continue
             write = known.get(event.revision)
             request, because = None, []
             if write is not None:
@@ -215,7 +230,7 @@ def _encoded(
 ) -> bytes:
     line: Object = {
         "revision": revision,
-        "writes": [_write(event) for event in events if not is_temporary(event.key)],
+        "writes": [_write(event) for event in events],
         "lost": lost,
         "marks": [*made],
         "received": [*received],
@@ -271,9 +286,8 @@ async def timeline(call: ControlCall) -> Object:
     later = [request for request in requests if request.at >= first]
     return {
         "marks": marks(writes, later[-limit:], written),
-        "revision": store.revision,
-        "isComplete": found.is_complete,
-        "knowsClients": server.history is not None,
+        "began": record.began,
+        "note": UNKNOWN_WRITERS if server.history is None else "",
     }
 
 

@@ -9,7 +9,7 @@ that stays open: `Lines`, or a `Held` answer. It knows no HTTP; `noxu.http.contr
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -42,7 +42,7 @@ class Download(NamedTuple):
 class Lines(NamedTuple):
     """An answer that stays open: each line of JSON is sent when there is one, until there is none any more."""
 
-    lines: AsyncIterable[bytes]
+    lines: AsyncGenerator[bytes, None]
 
 
 Result = Object | Created | Download | Lines | Held

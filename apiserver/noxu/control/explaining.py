@@ -122,7 +122,7 @@ async def explained(plane: ControlPlane, document: Document, options: Options, u
         result = await offload(len(body), codec.decode_stored, body)
     except ApiError as error:
         status = error.status
-    steps, found = await offload(weight, _told, trace, status)
+    steps, found = await offload(weight, _steps_and_reasons, trace, status)
     return {
         "accepted": status is None,
         "apiVersion": value.get("apiVersion", ""),
@@ -137,7 +137,7 @@ async def explained(plane: ControlPlane, document: Document, options: Options, u
     }
 
 
-def _told(trace: Trace, status: Object | None) -> tuple[list[Object], list[Object]]:
+def _steps_and_reasons(trace: Trace, status: Object | None) -> tuple[list[Object], list[Object]]:
     """(The steps of a trace, the reasons in it.) A large object may have as many as it has fields."""
     steps = as_json(trace)
     return steps, reasons(steps, status)
@@ -255,16 +255,16 @@ async def _rewritten(
             verdict: Object = {"accepted": False, "reasons": [{"what": "refused", "path": "", "message": why}]}
         else:
             verdict = await explained(trial, Document(value, "stored"), options)
-        told = [reason for reason in verdict["reasons"] if reason["what"] in ("refused", "forgiven", "pruned")]
+        notable = [reason for reason in verdict["reasons"] if reason["what"] in ("refused", "forgiven", "pruned")]
         counts["accepted" if verdict["accepted"] else "refused"] += 1
-        if told:
+        if notable:
             counts["changed"] += verdict["accepted"]
-            items.append({**name, "accepted": verdict["accepted"], "reasons": told[:MAX_TOLD]})
+            items.append({**name, "accepted": verdict["accepted"], "reasons": notable[:MAX_NOTABLE]})
     return {**counts, "remaining": len(entries) - counts["checked"], "items": items}
 
 
-MAX_TOLD: Final = 20
-"""Reasons of a stored object."""
+MAX_NOTABLE: Final = 20
+"""Reasons that are listed of a stored object."""
 
 
 async def _limited(entries: Sequence[StoredObject], most: int, ends: float) -> AsyncIterator[StoredObject]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -59,6 +59,16 @@ def inode(peer: object, own: object) -> int:
         return 0
     known = find([(peer, own)])
     return known[0].inode if known else _inode_in_tables(peer[1], own[1])
+
+
+def of_process(pid: int) -> Iterator[int]:
+    """The numbers of the sockets that a process has open, as far as it may be looked at."""
+    with contextlib.suppress(OSError):  # it has ended
+        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(OSError):  # it is closed
+                kind, _, number = str(descriptor.readlink()).partition("socket:[")
+                if number and not kind:
+                    yield int(number.removesuffix("]"))
 
 
 def _question(client: tuple[str, int], server: tuple[str, int]) -> bytes:

@@ -13,14 +13,13 @@ then only silence counts. Of other clients, and elsewhere than on Linux, nothing
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from noxu.control.peer_sockets import Addresses, find
+from noxu.control import peer_sockets
+from noxu.control.peer_sockets import Addresses
 from noxu.control.programs import Programs
 from noxu.control.running import Activity, Control
 
@@ -178,16 +177,7 @@ def _read(path: str) -> bytes:
 def unread_bytes(connections: Sequence[Addresses], pids: Iterable[int]) -> dict[int, int]:
     """By process, the bytes that were sent to it and that it has not read."""
     asked = connections if len(connections) <= MAX_CONNECTIONS else ()
-    waiting = {peer.inode: peer.unread for peer in find(asked) if peer.unread}
+    waiting = {peer.inode: peer.unread for peer in peer_sockets.find(asked) if peer.unread}
     if not waiting:  # which is usual, and spares a look at all descriptors
         return {}
-    return {pid: sum(waiting.get(number, 0) for number in _sockets(pid)) for pid in pids}
-
-
-def _sockets(pid: int) -> Iterator[int]:
-    with contextlib.suppress(OSError):
-        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-            with contextlib.suppress(OSError):
-                kind, _, number = str(descriptor.readlink()).partition("socket:[")
-                if number and not kind:
-                    yield int(number.removesuffix("]"))
+    return {pid: sum(waiting.get(number, 0) for number in peer_sockets.of_process(pid)) for pid in pids}

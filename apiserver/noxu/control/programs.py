@@ -5,8 +5,8 @@
 Nothing else is ever signalled, so a rule about processes is refused where there is no program.
 
 A request is a program's if the other end of its connection is open in a process of the program's group. Linux says so: it
-knows the number (inode) of each TCP socket (`peer_sockets`), and the descriptors of a process (proc(5)). Elsewhere every request counts
-as the program's while one runs; there a rule says with `userAgent` or `user` which requests it means.
+knows the number (inode) of each TCP socket, and those of a process (`peer_sockets`). Elsewhere every request counts as the
+program's while one runs; there a rule says with `userAgent` or `user` which requests it means.
 """
 
 from __future__ import annotations
@@ -56,8 +56,7 @@ class Programs:
         if not running or sys.platform != "linux":
             return running[0] if running else None
         inode = peer_sockets.inode(peer, local)
-        owner = f"socket:[{inode}]"
-        return next((program for program in running if inode and owner in _descriptors(program.pid)), None)
+        return next((program for program in running if inode and inode in _sockets(program.pid)), None)
 
     def strike(self, what: str, seconds: float = 0.0, program: ProgramUnderTest | None = None) -> None:
         """kill, pause or resume a program; None: all of them. A pause ends after `seconds` of object time, if it has some."""
@@ -98,15 +97,15 @@ _NUMBERS: Final = {
 }
 
 
-def _descriptors(group: int) -> Iterator[str]:
-    """What the descriptors of the processes of a group are."""
+def _sockets(group: int) -> Iterator[int]:
+    """The numbers of the sockets that the processes of a group have open."""
     for process in _PROC.iterdir():
         try:
             # the name, in parentheses, may contain anything; then state, parent, group
             if process.name.isdigit() and (process / "stat").read_text().rpartition(")")[2].split()[2] == str(group):
-                yield from [str(descriptor.readlink()) for descriptor in (process / "fd").iterdir()]
+                yield from peer_sockets.of_process(int(process.name))
         except OSError:
-            continue  # it has ended, or closed one of them
+            continue  # it has ended
 
 
 async def _list(call: ControlCall) -> Object:

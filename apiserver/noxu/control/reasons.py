@@ -1,6 +1,6 @@
 """Why an object is what it became: the trace of a write as reasons, each about one field.
 
-A trace tells what each stage did (`registry.explain`); people ask about a field, or about a refusal. So every note and every
+A trace has what each stage did (`registry.explain`); the question is about a field, or about a refusal. So every note and every
 change of a step becomes a reason. `what` is one of a few words, `by` is who did it:
 
     pruned      spec.hihg    prune                unknown field: pruned            did you mean spec.high?
@@ -26,9 +26,9 @@ from noxu.values import Json, Object
 What: TypeAlias = Literal["pruned", "defaulted", "changed", "set", "forgiven", "refused", "said"]
 
 WORDS: Final[Sequence[What]] = ("refused", "forgiven", "pruned", "defaulted", "changed", "set", "said")
-"""In the order in which people want to read them."""
+"""In the order in which they are listed: what is wrong comes first."""
 MAX_REASONS: Final = 500
-"""Of one write; an object may have more fields than anybody reads."""
+"""Of one write; an object may have more fields than can be read."""
 _NOTED: Final[Mapping[str, What]] = {
     "decode": "pruned",
     "prune": "pruned",

@@ -45,6 +45,7 @@ FIRST_SPAN: Final = 1_000  # revisions
 PORTION: Final = 250  # events that are looked at before other tasks run: 1 ms, some more if watches have selectors
 ENTRIES: Final = 20  # entries that are made before other tasks run
 MAX_SEARCHED: Final = 200_000  # revisions in which causes are looked for, of all writes of an answer together
+UNKNOWN_WRITERS: Final = "who wrote is not known: the server runs with --history off"
 
 
 class Selected(NamedTuple):
@@ -208,8 +209,9 @@ async def why(
         async for event in events_between(store, _common(scopes), after, upto):
             happened = Happened(event.revision, event.key, kind_of(event))
             covering = [scope for scope in scopes if covers(scope, happened)]
+            weight = sum(map(len, _states(event)))
             for scope in covering:
-                if not (scope.labels or scope.fields) or await is_selected(scope, event):
+                if not (scope.labels or scope.fields) or await offload(weight, selects, scope, event):
                     selected.add((scope, event.revision))
             if covering:
                 events.append(happened)
@@ -229,19 +231,13 @@ def _common(scopes: set[WatchScope]) -> Prefix:
     return Prefix(next(iter(collections)), next(iter(partitions)) if len(partitions) == 1 else None)
 
 
-async def is_selected(scope: WatchScope, event: Event) -> bool:
-    """Whether a watch with selectors has shown an event: its object is, or was, selected."""
-    values = [value for value in (event.value, event.previous.value if event.previous else None) if value]
-    for value in values:
-        if await offload(len(value), _matches, scope, value):
-            return True
-    return False
-
-
 def selects(scope: WatchScope, event: Event) -> bool:
-    """Whether a watch with selectors has shown an event, which is small: its object is, or was, selected."""
-    values = [value for value in (event.value, event.previous.value if event.previous else None) if value]
-    return any(_matches(scope, value) for value in values)
+    """Whether a watch with selectors has shown an event: its object is, or was, selected."""
+    return any(_matches(scope, value) for value in _states(event))
+
+
+def _states(event: Event) -> list[bytes]:
+    return [value for value in (event.value, event.previous.value if event.previous else None) if value]
 
 
 def _matches(scope: WatchScope, value: bytes) -> bool:
@@ -315,7 +311,7 @@ def _note(
     if selected.after < store.compacted and selected.after:
         return f"older writes are gone: the history begins at revision {store.compacted}; `noxu serve --history` keeps more"
     if history is None:
-        return "who wrote is not known: the server runs with --history off"
+        return UNKNOWN_WRITERS
     return ""
 
 

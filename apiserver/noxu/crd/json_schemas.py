@@ -9,7 +9,7 @@ A schema does not say whether its kind is namespaced, nor what its plural is: ob
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from noxu.crd import types
@@ -57,9 +57,14 @@ def definition(group: str, kind: str, schemas: Mapping[str, Object]) -> Object:
 def structural(schema: Object) -> Object:
     """The schema of an object as an openAPIV3Schema."""
     made = _node(schema)
-    of_object = {name: inner for name, inner in made.get("properties", {}).items() if name not in _IDENTITY}
+    fields, names = made.get("properties"), made.get("required")
+    of_object = (
+        {name: inner for name, inner in fields.items() if name not in _IDENTITY} if isinstance(fields, dict) else {}
+    )
     identity = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
-    required = [name for name in made.get("required", ()) if name in of_object]
+    required = (
+        [name for name in names if isinstance(name, str) and name in of_object] if isinstance(names, list) else []
+    )
     kept = {name: value for name, value in made.items() if name not in ("required", "nullable", "additionalProperties")}
     return {
         **kept,
@@ -75,18 +80,10 @@ def _node(schema: Json) -> Object:
         return {_OPEN: True}
     made = _values({name: value for name, value in schema.items() if name in _KNOWN or name == "const"})
     _set_type(made)
-    if isinstance(made.get("properties"), dict):
-        made["properties"] = {name: _node(inner) for name, inner in made["properties"].items()}
-    if "items" in made:
-        made["items"] = _node(made["items"])
+    _set_below(made, _node)
     additional = made.pop("additionalProperties", None)
     if additional not in (None, False) and not made.get("properties"):
         made["additionalProperties"] = True if additional is True else _node(additional)
-    for junctor in _JUNCTORS:
-        if junctor in made:
-            made[junctor] = [_branch(inner) for inner in made[junctor]]
-    if "not" in made:
-        made["not"] = _branch(made["not"])
     if made.get("type") == "array" and "items" not in made:
         made["items"] = {_OPEN: True}
     return made
@@ -97,16 +94,24 @@ def _branch(schema: Json) -> Object:
     if not isinstance(schema, dict):
         return {}
     made = _values({name: value for name, value in schema.items() if name in _OF_VALUES})
+    _set_below(made, _branch)
+    return made
+
+
+def _set_below(made: Object, of_values: Callable[[Json], Object]) -> None:
+    """Convert the schemas below a node in place: those of fields and items with `of_values`, junctors as branches.
+
+    What is no schema stays, for the server to refuse.
+    """
     if isinstance(made.get("properties"), dict):
-        made["properties"] = {name: _branch(inner) for name, inner in made["properties"].items()}
+        made["properties"] = {name: of_values(inner) for name, inner in made["properties"].items()}
     if "items" in made:
-        made["items"] = _branch(made["items"])
+        made["items"] = of_values(made["items"])
     for junctor in _JUNCTORS:
-        if junctor in made:
+        if isinstance(made.get(junctor), list):
             made[junctor] = [_branch(inner) for inner in made[junctor]]
     if "not" in made:
         made["not"] = _branch(made["not"])
-    return made
 
 
 def _values(made: Object) -> Object:
@@ -130,7 +135,7 @@ def _set_type(made: Object) -> None:
         made.pop("type")
         if len(others) == 1:
             made["type"] = others[0]
-        elif {*others} == {"integer", "string"}:
+        elif others in (["integer", "string"], ["string", "integer"]):
             made[_INT_OR_STRING] = True
     for junctor in ("oneOf", "anyOf"):
         branches = made.get(junctor)

@@ -28,7 +28,6 @@ from noxu.exploration.settings import Exploration
 from noxu.manifests.documents import LoadError
 
 PATIENCE: Final = 5.0  # so many times as quiet as usual has a run to be that confirms a finding
-MAX_CLEAN_RUNS: Final = 4
 
 
 class Learnt(NamedTuple):

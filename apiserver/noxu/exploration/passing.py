@@ -10,11 +10,12 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import CancelledError
+from contextlib import AbstractContextManager
 from typing import Final
 
 from noxu.api.errors import ApiError
+from noxu.exploration.meanwhile import meanwhile
 from noxu.testing.errors import Stopped
 from noxu.testing.handle import Noxu
 
@@ -22,27 +23,15 @@ QUIET: Final = 0.1  # seconds without a request, after which time passes
 LOOK_EVERY: Final = 0.02  # seconds
 
 
-@contextlib.contextmanager
-def passing_time(noxu: Noxu, at_most: float) -> Iterator[None]:
+def passing_time(noxu: Noxu, at_most: float) -> AbstractContextManager[None]:
     """Let up to `at_most` seconds of object time pass while the block runs."""
-    over = threading.Event()
-    thread = threading.Thread(target=_pass, args=(noxu, at_most, over), name="noxu-explore-time", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
+    return meanwhile("time", lambda over: _pass_until(noxu, at_most, over))
 
 
 def pass_time(noxu: Noxu, seconds: float) -> None:
     """Let object time pass, from one due time to the next."""
-    _pass(noxu, seconds, threading.Event())
-
-
-def _pass(noxu: Noxu, left: float, over: threading.Event) -> None:
-    with contextlib.suppress(Stopped, CancelledError):  # the exploration is ended while a step waits
-        _pass_until(noxu, left, over)
+    with contextlib.suppress(Stopped, CancelledError):  # the exploration is ended
+        _pass_until(noxu, seconds, threading.Event())
 
 
 def _pass_until(noxu: Noxu, left: float, over: threading.Event) -> None:

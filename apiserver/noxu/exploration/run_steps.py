@@ -6,21 +6,21 @@ Every wait has a limit. A controller with a view of the past may be busy in vain
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Final
 
 from noxu.api.errors import ApiError
 from noxu.exploration import run_programs, steps
+from noxu.exploration.meanwhile import meanwhile
 from noxu.exploration.moves import Moves
 from noxu.exploration.passing import pass_time
 from noxu.exploration.recording import CONTROLLER, ObjectPlace, StepResult
 from noxu.exploration.run_programs import RunPrograms, tail
 from noxu.exploration.server import ExploredServer
 from noxu.exploration.settings import Exploration
-from noxu.testing.errors import Stopped, WaitTimeout
+from noxu.testing.errors import WaitTimeout
 from noxu.values import Object
 
 FIRST_QUIET: Final = 1.0  # seconds without a request, after which a program has started that is not known yet
@@ -92,22 +92,9 @@ def run_step(
     return StepResult(f"step {number}: {step.title}", time.monotonic() - began, failure, never_idle, bool(moves.views))
 
 
-@contextlib.contextmanager
-def _ending_views(server: ExploredServer, programs: RunPrograms, moves: Moves) -> Iterator[None]:
+def _ending_views(server: ExploredServer, programs: RunPrograms, moves: Moves) -> AbstractContextManager[None]:
     """A view that begins while the workload waits ends when the controller has had the time to act on it."""
-    over = threading.Event()
-
-    def end() -> None:
-        with contextlib.suppress(Stopped, CancelledError):  # the run is interrupted meanwhile
-            end_views_after_a_while(server, programs, moves, over.wait)
-
-    thread = threading.Thread(target=end, name="noxu-explore-views", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
+    return meanwhile("views", lambda over: end_views_after_a_while(server, programs, moves, over.wait))
 
 
 def end_views_after_a_while(

@@ -19,6 +19,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -26,6 +27,7 @@ from types import TracebackType
 from typing import Any, Final, TypeAlias
 
 from noxu.exploration import invariants, pod_mounts, processes, run_programs, run_steps, steps, webhook_servers
+from noxu.exploration.meanwhile import meanwhile
 from noxu.exploration.plans import RunPlan
 from noxu.exploration.recording import (
     CONTROLLER,
@@ -197,24 +199,16 @@ def _interruptible(server: ExploredServer) -> Iterator[None]:
         _servers.discard(server)
 
 
-@contextlib.contextmanager
-def _bounded(log: Path) -> Iterator[None]:
+def _bounded(log: Path) -> AbstractContextManager[None]:
     """Programs that write without end do not fill the disk: what there is of their output is dropped, which is appended."""
-    over = threading.Event()
 
-    def look() -> None:
+    def look(over: threading.Event) -> None:
         while not over.wait(LOOKS_AT_LOG_EVERY):
             with contextlib.suppress(OSError):
                 if log.stat().st_size > MAX_LOG:
                     os.truncate(log, 0)
 
-    thread = threading.Thread(target=look, name="noxu-explore-log", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
+    return meanwhile("log", look)
 
 
 def _workload(exploration: Exploration, extra: dict[int, Object]) -> Iterator[steps.WorkloadStep]:

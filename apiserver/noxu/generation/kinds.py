@@ -66,13 +66,19 @@ def versions_of(document: Document) -> Versions:
 def errors_of(value: Object, resource: Resource) -> list[FieldError]:
     """The errors of creating an object, in the server's order; the object itself stays as it is."""
     draft = Draft(WriteRequest(Action.CREATE, resource))
-    draft.new = copy(value)
+    draft.new = as_shown(value, resource)
     if resource.namespaced:
         draft.new["metadata"].setdefault("namespace", "default")
-    resource.codec.prune(resource, draft.new)
-    resource.codec.default(resource, draft.new)
     STRATEGIES[resource.type].validate(draft)
     return draft.outcome.errors
+
+
+def as_shown(value: Object, resource: Resource) -> Object:
+    """An object as a server with the CRD shows it, pruned and with defaults; the object itself stays as it is."""
+    shown: Object = copy(value)
+    resource.codec.prune(resource, shown)
+    resource.codec.default(resource, shown)
+    return shown
 
 
 def valid_object(resource: Resource, choose: Choose) -> Object:

@@ -32,11 +32,10 @@ class Sentence(NamedTuple):
 
 
 class DocumentedField(NamedTuple):
-    """`about` are its description, default, constraints and rules, a sentence each."""
+    """`about`: that it is required, its description, default, constraints and rules, a sentence each."""
 
     path: Path
     type: str
-    is_required: bool
     about: Sequence[Sentence]
 
 
@@ -106,7 +105,8 @@ def _fields(schema: Structural, path: Path, left_out: Sequence[str] = ()) -> Ite
 
 
 def _field(node: Structural, path: Path, *, is_required: bool) -> Iterator[DocumentedField]:
-    yield DocumentedField(path, _type(node), is_required, list(_about(node)))
+    required = [Sentence("Required.")] if is_required else []
+    yield DocumentedField(path, _type(node), [*required, *_about(node)])
     yield from _fields(node, path)
 
 
@@ -204,9 +204,8 @@ def as_markdown(kind: DocumentedKind) -> str:
             lines += [_markdown(note), ""]
         lines += ["| field | type | |", "|---|---|---|"]
         for field in version.fields:
-            required = [Sentence("Required.")] if field.is_required else []
-            about = "<br>".join(_markdown(sentence) for sentence in [*required, *field.about])
-            lines.append(f"| `{_cell(field.path)}` | {_cell(field.type)} | {about} |")
+            about = "<br>".join(map(_markdown, field.about))
+            lines.append(f"| {code_span(field.path)} | {table_cell(field.type)} | {about} |")
         lines += ["", *_markdown_example(version)]
     return "\n".join(lines)
 
@@ -226,25 +225,26 @@ def as_index(kinds: Iterable[DocumentedKind]) -> str:
 
 
 def _markdown(sentence: Sentence) -> str:
-    code = f" {_code(sentence.code)}" if sentence.code else ""
+    code = f" {code_span(sentence.code)}" if sentence.code else ""
     return f"{_inline(sentence.text)}{code}"
 
 
-def _code(text: str) -> str:
+def code_span(text: str) -> str:
     """A code span of a table; its fence is longer than any run of backticks in it."""
     fence = "`" * (1 + text.count("`"))
     padding = " " if "`" in text else ""
-    return f"{fence}{padding}{_cell(text)}{padding}{fence}"
+    return f"{fence}{padding}{table_cell(text)}{padding}{fence}"
 
 
 def _inline(text: str) -> str:
     """A text of others in a line: no markup of it counts."""
     line = " ".join(text.split())
-    return _cell("".join(f"\\{char}" if char in "\\`*_[]#" else char for char in escape(line, quote=False)))
+    return table_cell("".join(f"\\{char}" if char in "\\`*_[]#" else char for char in escape(line, quote=False)))
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+def table_cell(text: str) -> str:
+    """A text in a cell of a table, which has one line."""
+    return text.replace("|", "\\|").replace("\n", " ")
 
 
 # -- HTML --------------------------------------------------------------------------------------------------------------
@@ -281,8 +281,7 @@ def _html_version(version: DocumentedVersion) -> Iterator[str]:
     yield from (f"<p>{_html(note)}</p>" for note in version.notes)
     yield "<table>\n<tr><th>field</th><th>type</th><th></th></tr>"
     for field in version.fields:
-        required = [Sentence("Required.")] if field.is_required else []
-        about = "<br>".join(map(_html, [*required, *field.about]))
+        about = "<br>".join(map(_html, field.about))
         yield f"<tr><td><code>{escape(field.path)}</code></td><td>{escape(field.type)}</td><td>{about}</td></tr>"
     yield "</table>"
     if version.why_none:

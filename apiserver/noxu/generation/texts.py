@@ -107,8 +107,10 @@ def _simplest(_: int) -> int:
 
 
 def _match(terms: Terms, choose: Choose, longer: int) -> str | None:
-    """A text that a sequence of terms matches, None if it takes too many steps. Repetitions have `longer` more than the fewest,
-    if they may."""
+    """A text that a sequence of terms matches; None if it takes too many steps.
+
+    Repetitions have `longer` more than the fewest, if they may.
+    """
     steps = _Steps()
     try:
         return _written(terms, choose, longer, steps)

@@ -113,8 +113,9 @@ async def _send_lines(exchange: Exchange, answer: Lines) -> None:
     """Send lines when they are there. Raises ConnectionError; cancelled if the client is gone, which ends the iterator."""
     connection = exchange.request.connection
     is_framed = await _begin_lines(exchange, 200)
-    async for line in answer.lines:
-        connection.write_pieces((b"%x\r\n" % len(line), line, b"\r\n") if is_framed else (line,))
-        if connection.writing_paused:
-            await connection.drain()
+    async with contextlib.aclosing(answer.lines) as lines:  # at once, wherever the client is lost
+        async for line in lines:
+            connection.write_pieces((b"%x\r\n" % len(line), line, b"\r\n") if is_framed else (line,))
+            if connection.writing_paused:
+                await connection.drain()
     await end_chunks(connection, is_framed=is_framed)

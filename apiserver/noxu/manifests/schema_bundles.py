@@ -27,6 +27,7 @@ from noxu.registry.builtin import built_in_versions
 from noxu.values import Json, Object
 
 MAX_BYTES: Final = 16 * 1024 * 1024  # of one schema; the largest of public CRDs have 5 MB
+MAX_DEPTH: Final = 250  # levels of JSON in a schema: what converts it recurses
 ARCHIVES: Final = (".tar", ".tar.gz", ".tgz", ".zip")
 _JSON: Final = ".json"
 
@@ -34,7 +35,7 @@ Read = Callable[[], bytes]
 
 
 class SchemaFile(NamedTuple):
-    """A file of a bundle. `name` is in lower case; `place` is for people."""
+    """A file of a bundle. `name` is its path in lower case, of which the last two parts count; `place` is for people."""
 
     name: str
     place: str
@@ -64,6 +65,7 @@ def _definitions(files: Iterable[SchemaFile], documents: Sequence[Document]) -> 
 
 
 def _definition(group: str, kind: str, versions: Iterable[str], by_end: Mapping[str, SchemaFile]) -> Document | None:
+    """Raises LoadError."""
     schemas: dict[str, Object] = {}
     place = ""
     for version in versions:
@@ -102,17 +104,27 @@ def _schema(file: SchemaFile) -> Object:
         raise LoadError(f"{file.place}: it cannot be read: {error}") from None
     if not isinstance(value, dict):
         raise LoadError(f"{file.place}: a JSON schema is an object")
+    if _is_deep(value):
+        raise LoadError(f"{file.place}: it is nested more than {MAX_DEPTH} levels deep")
     return value
+
+
+def _is_deep(schema: Object) -> bool:
+    level: list[Json] = [schema]
+    for _ in range(MAX_DEPTH):
+        level = [
+            inner
+            for each in level
+            for inner in (each.values() if isinstance(each, dict) else each if isinstance(each, list) else ())
+        ]
+    return bool(level)
 
 
 def _defined(crd: Object) -> tuple[str, str]:
     spec = crd.get("spec")
-    names = spec.get("names") if isinstance(spec, dict) else None
-    return (
-        (str(spec.get("group")), str(names.get("kind")))
-        if isinstance(spec, dict) and isinstance(names, dict)
-        else ("", "")
-    )
+    if not isinstance(spec, dict) or not isinstance(names := spec.get("names"), dict):
+        return "", ""
+    return str(spec.get("group")), str(names.get("kind"))
 
 
 # -- the files of a bundle ---------------------------------------------------------------------------------------------
@@ -124,7 +136,7 @@ def _files(path: Path, stack: ExitStack) -> Iterator[SchemaFile]:
         if path.is_dir():
             for file in sorted(path.rglob(f"*{_JSON}")):
                 if file.is_file():
-                    yield SchemaFile(file.relative_to(path).as_posix().lower(), str(file), partial(_of_file, file))
+                    yield _on_disk(file)
         elif path.name.endswith(".zip"):
             archive = stack.enter_context(zipfile.ZipFile(path))
             for info in archive.infolist():
@@ -137,11 +149,15 @@ def _files(path: Path, stack: ExitStack) -> Iterator[SchemaFile]:
                 if member.isfile() and member.name.endswith(_JSON):
                     yield SchemaFile(member.name.lower(), f"{path}/{member.name}", partial(_of_tar, tar, member))
         elif path.is_file():
-            yield SchemaFile(path.name.lower(), str(path), partial(_of_file, path))
+            yield _on_disk(path)
         else:
             raise LoadError(f"{path}: no such file or directory")
     except (OSError, tarfile.TarError, zipfile.BadZipFile) as error:
         raise LoadError(f"{path}: it cannot be read: {error}") from None
+
+
+def _on_disk(file: Path) -> SchemaFile:
+    return SchemaFile(file.absolute().as_posix().lower(), str(file), partial(_of_file, file))
 
 
 def _of_file(file: Path) -> bytes:

@@ -13,7 +13,7 @@ from typing import Final
 
 OLDEST: Final = 29
 NEWEST: Final = 37
-_WRITTEN: Final = re.compile(r"v?1\.(\d{1,3})(?:\.\d+)?")
+_WRITTEN: Final = r"v?1\.(\d{1,3})(?:\.\d+)?"
 
 
 def named(release: int) -> str:
@@ -28,7 +28,7 @@ def listed(releases: Iterable[int]) -> str:
 
 def parse(text: str) -> int:
     """The release in `1.31`, `v1.31` or `1.31.4`. Raises ValueError with the releases that are known."""
-    match = _WRITTEN.fullmatch(text.strip())
+    match = re.fullmatch(_WRITTEN, text.strip())  # compiled here: a start needs it only for a release that is given
     release = int(match[1]) if match else 0
     if not OLDEST <= release <= NEWEST:
         raise ValueError(

@@ -116,14 +116,6 @@ def _endpoint(name: str) -> WebhookEndpoint:
     return WebhookEndpoint(f"function://{name}")
 
 
-async def _intercepted(
-    intercepting: Intercepting, endpoint: WebhookEndpoint, body: bytes, seconds: int
-) -> WebhookReply | None:
-    """The answer in the place of a function; None: it is called. Raises CallFailed."""
-    intercept = intercepting()
-    return None if intercept is None else await intercept(endpoint, body, seconds)
-
-
 async def _run(function: Function, *arguments: Json) -> Json:
     if inspect.iscoroutinefunction(function):
         return await function(*arguments)
@@ -142,7 +134,8 @@ def _caller(function: Function, answer: Answer, intercepting: Intercepting) -> C
         user_agent: str = USER_AGENT,  # noqa: ARG001
         limit: int = MAX_ANSWER,  # noqa: ARG001
     ) -> WebhookReply:
-        if (reply := await _intercepted(intercepting, endpoint, body, timeout)) is not None:
+        intercept = intercepting()
+        if intercept is not None and (reply := await intercept(endpoint, body, timeout)) is not None:
             return reply
         review = codec.decode_stored(body)
         request = review["request"]
@@ -194,9 +187,9 @@ def converter(
     """A function (object, apiVersion) → object as a converter; it may also change the object and return None."""
 
     async def convert(definition: str, request: Object) -> Object:
-        if intercepting() is not None:
+        if (intercept := intercepting()) is not None:
             body = codec.encode({"kind": "ConversionReview", "request": request}, sort_keys=False)
-            await _intercepted(intercepting, _endpoint(definition), body, TIMEOUT)  # nothing answers a conversion
+            await intercept(_endpoint(definition), body, TIMEOUT)  # nothing answers a conversion
         api_version, converted = request["desiredAPIVersion"], []
         try:
             with _function_errors():

@@ -15,7 +15,7 @@ from random import Random
 from typing import Final, NamedTuple
 
 from noxu.api.errors import ApiError
-from noxu.generation.kinds import errors_of, object_of
+from noxu.generation.kinds import as_shown, errors_of, object_of
 from noxu.generation.texts import Choose
 from noxu.generation.valid import CannotGenerate
 from noxu.go.text import compact_json
@@ -136,7 +136,7 @@ class _Where(NamedTuple):
         return ""
 
     def _default(self, value: Object, old: Resource, new: Resource) -> str:
-        was, now = (_complete(value, resource) for resource in (old, new))
+        was, now = (as_shown(value, resource) for resource in (old, new))
         for field, before, after in differing_fields(was, now):
             if self.place.matches(field):
                 texts = ["absent" if side is MISSING else compact_json(side) for side in (before, after)]
@@ -150,14 +150,6 @@ _ABOVE: Final = frozenset({"narrower-rule", "narrower-any-of", "narrower-one-of"
 
 def _is_above(field: str, place: SchemaPlace) -> bool:
     return not place.steps or not field
-
-
-def _complete(value: Object, resource: Resource) -> Object:
-    """An object as a server with the CRD shows it."""
-    shown: Object = copy(value)
-    resource.codec.prune(resource, shown)
-    resource.codec.default(resource, shown)
-    return shown
 
 
 # -- values that leave what the new schema allows ---------------------------------------------------------------------

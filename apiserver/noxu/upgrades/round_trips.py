@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from noxu.api.errors import ApiError
 from noxu.api.field import Path
-from noxu.generation.kinds import valid_object
+from noxu.generation.kinds import as_shown, valid_object
 from noxu.registry.conversion.converters import at_storage_version
 from noxu.registry.resource import Resource
 from noxu.schema.structural import MISSING
@@ -56,19 +56,12 @@ async def converted(value: Object, resource: Resource) -> Object:
 
 async def round_trip(value: Object, home: Resource, other: Resource) -> RoundTrip:
     """Convert an object of version `home` to `other` and back."""
-    shown = _shown(value, home)
+    shown = as_shown(value, home)
     try:
         back = await converted(await converted(shown, other), home)
     except ApiError as error:
         return RoundTrip(shown, [], error.message)
-    return RoundTrip(shown, list(differing_fields(shown, _shown(back, home))))
-
-
-def _shown(value: Object, resource: Resource) -> Object:
-    found: Object = copy(value)
-    resource.codec.prune(resource, found)
-    resource.codec.default(resource, found)
-    return found
+    return RoundTrip(shown, list(differing_fields(shown, as_shown(back, home))))
 
 
 def generated(resource: Resource, count: int, seed: str = "0") -> Iterator[Object]:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from noxu.api.selectors import LabelSelector, label_selector
 from noxu.values import Object
 from noxu.workloads.objects import Objects, controller_of
-from noxu.workloads.writes import Kind, Replace, Result, Write, done, is_gone
+from noxu.workloads.writes import Kind, Replace, Result, Write, done_or_gone
 
 
 def owner_reference(owner: Object) -> Object:
@@ -93,7 +93,7 @@ def claimed(
     if not adopted and not released:
         return [*kept]
     results = yield [*adopted, *released]
-    done([result for result in results if not is_gone(result)])
+    done_or_gone(results)
     return [*kept, *(result for result in results[: len(adopted)] if isinstance(result, dict))]
 
 

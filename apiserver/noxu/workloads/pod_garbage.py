@@ -22,7 +22,17 @@ from noxu.workloads.engine import WorkloadController
 from noxu.workloads.informer import Informer
 from noxu.workloads.objects import NODES, PODS, Objects, name_of
 from noxu.workloads.pods import FINISHED, is_terminating, is_true, phase, with_condition
-from noxu.workloads.writes import Delete, Kind, NamespacedName, Replace, Steps, is_gone, stored, with_status
+from noxu.workloads.writes import (
+    Delete,
+    Kind,
+    NamespacedName,
+    Replace,
+    Steps,
+    done_or_gone,
+    is_gone,
+    stored,
+    with_status,
+)
 
 QUARANTINE: Final = 40.0  # seconds of object time
 MAX_ENDED: Final = 12_500  # upstream's --terminated-pod-gc-threshold
@@ -140,7 +150,5 @@ def _delete(pod: Object, why: Object | None, now: datetime) -> Steps:
         pod = stored(result) or pod
     elif pod["metadata"].get("deletionGracePeriodSeconds") == 0:
         return None  # its finalizers keep it
-    [result] = yield [Delete(PODS, pod, grace=0)]
-    if not is_gone(result):
-        stored(result)
+    done_or_gone((yield [Delete(PODS, pod, grace=0)]))
     return None

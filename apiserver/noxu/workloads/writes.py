@@ -127,6 +127,11 @@ def is_gone(result: Result) -> bool:
     return isinstance(result, ApiError) and result.reason == "NotFound"
 
 
+def done_or_gone(results: Sequence[Result]) -> None:
+    """As `done`, for writes of which some may be about objects that are gone meanwhile."""
+    done([result for result in results if not is_gone(result)])
+
+
 def is_namespace_ending(result: Result) -> bool:
     """Whether a write was refused because its namespace is being deleted: it need not be tried again."""
     return isinstance(result, ApiError) and any(

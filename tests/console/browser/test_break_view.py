@@ -81,6 +81,7 @@ def test_a_snapshot_is_restored_and_the_clock_moves(open_page: Open, api: ApiCli
 def test_without_the_token_the_page_asks_for_it(open_page: Open) -> None:
     page = open_page("#/break")
     page.get_by_role("button", name="Read only").wait_for()
+    page.get_by_text("Live").wait_for()  # it has answered, and nothing here follows the stream
     page.get_by_role("button", name="Take a snapshot").click()
     page.get_by_role("dialog", name="Change something").wait_for()
 

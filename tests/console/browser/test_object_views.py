@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import pytest
 
+from noxu.api.codec import decode_yaml
 from noxu.commands.api_client import ApiClient
 from tests.console.browser.conftest import PHONE
 from tests.console.definition import PATH, widget
@@ -104,6 +105,35 @@ def test_the_data_of_a_secret_are_shown_with_the_token_only(open_page: Open, api
     known.get_by_role("row").get_by_text("masked").wait_for()
     known.get_by_role("button", name="Show the data").click()
     known.get_by_role("row").get_by_text("YWxpYmFiYQ==").wait_for()
+
+
+def test_an_applied_secret_is_tried_without_its_values(open_page: Open, api: ApiClient) -> None:
+    applied = '{"data":{"code":"c2VzYW1l"}}'
+    about = {
+        "name": "applied",
+        "annotations": {"kubectl.kubernetes.io/last-applied-configuration": applied, "of": "ali"},
+    }
+    value = {"metadata": about, "data": {"code": "c2VzYW1l"}}
+    api.send("POST", "/api/v1/namespaces/default/secrets", value=value)
+    page = open_page("#/why/secrets/default/applied")
+    page.locator(".verdict").get_by_text("Accepted").wait_for()
+    page.locator(".result").get_by_text("ali").wait_for()
+    assert "c2VzYW1l" not in page.content()
+
+
+def test_yaml_of_the_page_is_read_as_what_it_was(open_page: Open, api: ApiClient) -> None:
+    """The pure part of the page; the server reads what it has written."""
+    page = open_page("#/kinds")
+    value = {
+        "lines": ["one\ntwo\n", "three\nfour"],
+        "nested": [["five\nsix"], {"text": "seven\neight\n", "more": "nine\n\nten"}],
+        "words": [".5", "./a", ".hidden", "on", "plain"],
+    }
+    text = page.evaluate(
+        """async (value) => (await import("/_noxu/console/widgets.js")).toYaml(value)""",
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "value": value},
+    )
+    assert decode_yaml(text.encode()).value["value"] == value
 
 
 PASTED: Final = """\

@@ -103,3 +103,35 @@ def test_what_marks_lead_to_and_how_many_are_kept(open_page: Open) -> None:
     )
     assert result.pop("merged") == [["1", "write", 200], ["2", "write", 201]]
     assert result == {"chain": ["1", "2", "4"], "late": ["b", "late"], "ofC": ["2", "4"], "kept": True, "passed": 50004}
+
+
+def test_another_process_at_the_address_has_its_own_marks(open_page: Open, api: ApiClient, server: Noxu) -> None:
+    """Its revisions and requests are numbered anew."""
+    assert (
+        api.send("GET", "/_noxu/console/timeline").value["began"]
+        == server._runner.server.interventions.requests().began
+    )
+    page = open_page("#/kinds")
+    lanes = page.evaluate(
+        """async () => {
+          const { addAnswer, newMarks } = await import("/_noxu/console/marks.js");
+          const marks = newMarks();
+          const mark = (n, lane) => ({ key: `${n}`, revision: n, at: n, lane, what: "write", resource: "x", name: "a", because: [], to: [] });
+          const lanes = () => marks.list.map((each) => `${each.key} ${each.lane}`);
+          addAnswer(marks, { began: 1.5, marks: [mark(5, "first")] });
+          addAnswer(marks, { began: 1.5, marks: [mark(5, "first"), mark(6, "first")] });
+          const first = lanes();
+          addAnswer(marks, { began: 9.5, marks: [mark(5, "second")] });
+          return [first, lanes()];
+        }"""
+    )
+    assert lanes == [["5 first", "6 first"], ["5 second"]]
+
+
+def test_what_the_timeline_does_not_know_is_said(open_page: Open) -> None:
+    page = open_page("#/kinds")
+    page.route(
+        "**/_noxu/console/timeline*", lambda route: route.fulfill(json={"marks": [], "note": "who wrote is not known"})
+    )
+    page.get_by_role("link", name="Timeline").click()
+    page.get_by_text("who wrote is not known").wait_for()

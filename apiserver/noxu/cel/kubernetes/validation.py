@@ -201,13 +201,18 @@ _Location: TypeAlias = tuple[object, ...]
 """
 
 
-def _path(location: _Location) -> Path:
+def _steps(location: _Location) -> tuple[Path, list[tuple[object, object]]]:
+    """The path that a location begins at, and (name or index, whether it is the name of a field) for each step from there."""
     steps = []
     while len(location) == 3:
-        steps.append(location)
-        location = location[0]  # type: ignore[assignment]
-    path = str(location[0])
-    for _, step, is_field in reversed(steps):
+        location, step, is_field = location  # type: ignore[assignment]
+        steps.append((step, is_field))
+    return str(location[0]), steps[::-1]
+
+
+def _path(location: _Location) -> Path:
+    path, steps = _steps(location)
+    for step, is_field in steps:
         if isinstance(step, int):
             path = index(path, step)
         else:
@@ -483,12 +488,8 @@ class _OutcomeRun(_Run):
 
 def _schema_place(location: _Location) -> Path:
     """The node of the schema at a location: items and values of maps are `[*]`."""
-    steps = []
-    while len(location) == 3:
-        steps.append(location)
-        location = location[0]  # type: ignore[assignment]
-    place = str(location[0])
-    for _, step, is_field in reversed(steps):
+    place, steps = _steps(location)
+    for step, is_field in steps:
         place = child(place, str(step)) if is_field else f"{place}[*]"
     return place
 

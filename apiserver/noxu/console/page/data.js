@@ -39,8 +39,10 @@ export function liveSource() {
     try {
       answer = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
     } catch {
+      if (!stream) setState("lost");
       throw new Refused({ code: 0, reason: "Unreachable", message: "the server does not answer: is it running?" });
     }
+    if (!stream) setState("live"); // a view that follows nothing asks, too
     const text = await answer.text();
     const value = text ? parsed(text) : {};
     if (!answer.ok) throw new Refused({ code: answer.status, ...value });
@@ -117,7 +119,7 @@ export function recordedSource() {
   };
 }
 
-export function withQuery(path, query = {}) {
+function withQuery(path, query = {}) {
   const text = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== "" && value !== undefined)).toString();
   return text ? `${path}?${text}` : path;
 }

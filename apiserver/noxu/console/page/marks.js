@@ -24,6 +24,13 @@ export function addMarks(marks, added) {
   marks.version++;
 }
 
+// Add what `GET /_noxu/console/timeline` answers. `began` is another one if another process answers, whose numbers begin anew.
+export function addAnswer(marks, { marks: added, began }) {
+  if (marks.began !== undefined && marks.began !== began) Object.assign(marks, { ...newMarks(), version: marks.version });
+  marks.began = began;
+  addMarks(marks, added);
+}
+
 // A write and its request may come in two lines, in any order: they are one mark.
 function isMerged({ list, byKey, byId }, mark) {
   const known = mark.id && byId.get(mark.id);
@@ -73,7 +80,7 @@ export function selectMarks(list, { kind, client, object, outcome, noise }) {
   );
 }
 
-// The keys of all marks that lead to one, and that follow from it. Events of its own writes tell a client nothing new: they
+// The keys of all marks that lead to one, and that follow from it. Events of its own writes are nothing new to a client: they
 // would tie everything that it ever did together.
 export function chainOf(marks, mark) {
   const found = new Set([mark.key]);
@@ -104,7 +111,7 @@ export const timeText = (at) => {
   return `${time.toLocaleTimeString("en-GB")}.${String(time.getMilliseconds()).padStart(3, "0")}`;
 };
 
-const verbText = (mark) => (mark.subresource ? `${mark.verb} ${mark.subresource}` : mark.verb);
+export const verbText = (mark) => (mark.subresource ? `${mark.verb} ${mark.subresource}` : mark.verb);
 export const objectText = (mark) => `${mark.resource} ${mark.namespace ? `${mark.namespace}/` : ""}${mark.name}`.trim();
 const ENDS = {
   write: () => "",

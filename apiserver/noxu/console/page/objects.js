@@ -2,7 +2,7 @@
 // before, who wrote which line, and the Events about it. The address names the moment: #/at/812/widgets.example.com/default/a
 import { html, useState } from "./vendor/preact.js";
 import { go, hrefOf } from "./router.js";
-import { Code, Copy, Empty, Problem, Tabs, useAsked, useWrites } from "./widgets.js";
+import { Code, Copy, Empty, Problem, Tabs, UnifiedDiff, useAsked, useWrites } from "./widgets.js";
 
 export const objectView = { route: "at", title: "Object over time", isHidden: true, component: ObjectOverTime };
 
@@ -53,14 +53,14 @@ function Slider({ writes, chosen, choose }) {
 
 const tickClass = (write, isChosen) => `${write.event.toLowerCase()}${isChosen ? " chosen" : ""}`;
 
-// Who wrote, as a person would call it.
-export function writerName(write) {
-  return write.manager || write.controller || write.user || write.userAgent || "somebody unknown";
+// Who wrote: the best name that is known.
+function writerName(write) {
+  return write.manager || write.controller || write.user || write.userAgent || "an unknown client";
 }
 
 const VERBS = { create: "Created", update: "Updated", patch: "Patched", apply: "Applied", delete: "Deleted" };
 
-export function shownTime(time) {
+function shownTime(time) {
   return time ? time.replace("T", " ").replace(/(\.\d{3})?\d*Z$/, "$1") : "";
 }
 
@@ -76,7 +76,7 @@ function Moment({ source, write, previous, writes, asked, route, hasView, sessio
   const tab = route.query.tab || "diff";
   const next = writes[writes.indexOf(write) + 1];
   const until = next ? next.revision - 1 : "now"; // Events about a state come after it
-  const kubectl = kubectlLine(source, session, asked, at);
+  const kubectl = kubectlLine(session, asked, at);
   const who = [write.user, write.userAgent].filter(Boolean).join(", ");
   return html`
     <p class="write"><strong>${VERBS[write.verb] || write.verb}${write.subresource ? ` (${write.subresource})` : ""}</strong> by <strong>${writerName(write)}</strong> <span class="quiet">at revision ${write.revision}${write.time ? `, ${shownTime(write.time)}` : ""}${who ? ` (${who})` : ""}</span></p>
@@ -97,8 +97,8 @@ function Moment({ source, write, previous, writes, asked, route, hasView, sessio
 
 const textOf = (lines) => lines.map((each) => each.text).join("\n");
 
-function kubectlLine(source, session, { type, namespace, name }, at) {
-  const server = (session && session.url) || source.origin || location.origin;
+function kubectlLine(session, { type, namespace, name }, at) {
+  const server = (session && session.url) || location.origin;
   const plain = (word) => (/^[\w.:@/-]+$/.test(word) ? word : `'${word.replace(/'/g, "'\\''")}'`);
   return `kubectl --server ${server}/_noxu/at/${at} get ${plain(type)} ${plain(name)}${namespace ? ` -n ${plain(namespace)}` : ""} -o yaml`;
 }
@@ -118,17 +118,6 @@ function Change({ source, asked, write, previous, lines, hidden }) {
   return html`<${Problem} error=${diff.error} />
     ${item ? html`<${UnifiedDiff} text=${item.diff.split("\n").slice(2).join("\n")} />` : null}
     ${diff.value && !item ? html`<p class="quiet">Nothing that is shown has changed: only its resourceVersion, or who owns which field${hidden.mask ? ", or a value that is masked" : ""}.</p>` : null}`;
-}
-
-const DIFF_SIGNS = { "+": ["added", "added: "], "-": ["removed", "removed: "], "@": ["left-out", ""] };
-
-// The text of a unified difference, without its two first lines.
-export function UnifiedDiff({ text }) {
-  return html`<pre class="code diff" tabindex="0">${text.replace(/\n$/, "").split("\n").map((line, n) => {
-    const [name, said] = DIFF_SIGNS[line[0]] || ["same", ""];
-    if (name === "left-out") return n ? html`<span class=${name} aria-hidden="true">⋯${"\n"}</span>` : null;
-    return html`<span class=${name}><span class="unseen">${said}</span><span aria-hidden="true">${line[0] || " "} </span>${line.slice(1)}${"\n"}</span>`;
-  })}</pre>`;
 }
 
 function BlameLines({ blame, at, asked, route }) {

@@ -1,6 +1,7 @@
 // A recording: what clients asked and were answered, what was written, and one step or write of it.
 import { html } from "./vendor/preact.js";
 import { go, hrefOf } from "./router.js";
+import { objectText, verbText } from "./marks.js";
 import { Choice, Diff, Empty, Field, Problem, Table, Tabs, Toolbar, Yaml, toYaml, useAsked } from "./widgets.js";
 
 export const recordingView = { route: "recording", title: "Recording", component: RecordingView, ofRecordings: true };
@@ -81,12 +82,10 @@ function RecordedWrites({ source }) {
     rows=${writes.slice(-MOST_RECORDED).map((each) => ({
       key: each.key,
       href: hrefOf("recording", [`write-${each.revision}`]),
-      cells: [objectOfWrite(each), each.subresource ? `${each.verb} ${each.subresource}` : each.verb, each.lane, each.because.slice(0, 5).join(", "), String(each.revision)],
+      cells: [objectText(each), verbText(each), each.lane, each.because.slice(0, 5).join(", "), String(each.revision)],
     }))}
   />`;
 }
-
-const objectOfWrite = (mark) => `${mark.resource} ${mark.namespace ? `${mark.namespace}/` : ""}${mark.name}`;
 
 function RecordedChange({ source, revision }) {
   const asked = useAsked(() => source.get("/_noxu/console/change", { revision }), [source, revision]);

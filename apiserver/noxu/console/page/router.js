@@ -5,7 +5,7 @@
 // A segment is percent-encoded, an empty one is "-": `#/at/now/nodes/-/a`.
 import { useEffect, useState } from "./vendor/preact.js";
 
-export function parseRoute(hash) {
+function parseRoute(hash) {
   const [path, query] = hash.replace(/^#\/?/, "").split("?");
   const [name, ...segments] = path.split("/").map(decoded);
   return { name, path: segments.map((each) => (each === "-" ? "" : each)), query: Object.fromEntries(new URLSearchParams(query || "")) };

@@ -2,7 +2,7 @@
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./vendor/preact.js";
 import { go, hrefOf } from "./router.js";
 import { AXIS, draw, firstAt, LANE_HEIGHT, laneY, layoutOf, markNear } from "./drawing.js";
-import { actionText, addMarks, chainOf, newMarks, objectText, receiveLate, selectMarks, sentenceOf, timeText } from "./marks.js";
+import { actionText, addAnswer, addMarks, chainOf, newMarks, objectText, receiveLate, selectMarks, sentenceOf, timeText, verbText } from "./marks.js";
 import { BreakHere } from "./break.js";
 import { Choice, Diff, Empty, Field, Problem, Table, Tabs, Toolbar, toYaml, useAsked } from "./widgets.js";
 
@@ -18,7 +18,7 @@ const kept = new WeakMap();
 function useMarks(source) {
   const [, setVersion] = useState(0);
   const [error, setError] = useState(null);
-  const [isLoaded, setLoaded] = useState(false);
+  const [answered, setAnswered] = useState(null);
   if (!kept.has(source)) kept.set(source, newMarks());
   const marks = kept.get(source);
   useEffect(() => {
@@ -32,15 +32,16 @@ function useMarks(source) {
     const load = () =>
       source.get("/_noxu/console/timeline", { limit: 2000 }).then(
         (answer) => {
-          addMarks(marks, answer.marks);
+          addAnswer(marks, answer);
           setError(null);
-          setLoaded(true);
+          setAnswered(answer);
           changed();
         },
         (problem) => setError(problem),
       );
     const end = source.follow((line) => {
-      if (line.lost || !(line.writes || []).length) if (line.lost || !line.marks.length) load(); // the first line, or some are missing
+      const isFirst = !line.writes.length && !line.marks.length && !line.received.length;
+      if (isFirst || line.lost) load();
       addMarks(marks, line.marks);
       receiveLate(marks, line.received);
       changed();
@@ -51,11 +52,11 @@ function useMarks(source) {
       cancelAnimationFrame(frame);
     };
   }, [source]);
-  return { marks, error, isLoaded };
+  return { marks, error, isLoaded: Boolean(answered), note: answered && answered.note };
 }
 
 function Timeline({ source, route, hasView, session, askToken }) {
-  const { marks, error, isLoaded } = useMarks(source);
+  const { marks, error, isLoaded, note } = useMarks(source);
   const query = route.query;
   const change = (changes) => go(hrefOf("timeline", [], { ...query, ...changes }), true);
   const shown = useMemo(() => selectMarks(marks.list, query), [marks.version, query.kind, query.client, query.object, query.outcome, query.noise]);
@@ -73,6 +74,7 @@ function Timeline({ source, route, hasView, session, askToken }) {
     <//>
     <${Tabs} label="How it is shown" tabs=${[["", "By order"], ["time", "By time"], ["table", "Table"]]} chosen=${query.by || ""} choose=${(by) => change({ by })} />
     <${Problem} error=${error} />
+    ${note ? html`<p class="quiet">${note}</p>` : null}
     <div class=${chosen ? "with-detail open" : "with-detail"}>
       ${!shown.length
         ? isLoaded ? html`<${Nothing} isFiltered=${marks.list.length > 0} />` : null
@@ -197,7 +199,7 @@ function Picture({ marks, shown, isByTime, chosen, choose }) {
     } else return;
     event.preventDefault();
   };
-  return html`<div class="picture">
+  return html`<div>
     <div class="drawn" tabindex="0" role="application" aria-label="Timeline. Arrows move between marks, Enter opens one, plus and minus zoom. The tab Table has the same as text." onKeyDown=${keyed}>
       <canvas ref=${canvas} style=${{ height: `${height}px` }} aria-hidden="true" ...${pointer}></canvas>
       ${[...layout.lanes.keys()].map((lane) => html`<span class="lane" key=${lane} style=${{ top: `${laneY(layout, lane) - 28}px` }}>${lane}</span>`)}
@@ -233,7 +235,7 @@ function neighbour(layout, chosen, key) {
 
 const TEXTS = {
   small: '12px system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif',
-  time: (at) => timeText(at),
+  time: timeText,
   of: (mark, step) => {
     const text = step < 90 ? mark.name || mark.resource : actionText(mark);
     const most = Math.floor(step / 7);
@@ -264,7 +266,7 @@ function MarkTable({ shown, query }) {
     cells: [
       timeText(mark.at),
       mark.lane,
-      mark.subresource ? `${mark.verb} ${mark.subresource}` : mark.verb,
+      verbText(mark),
       objectText(mark),
       mark.what === "write" ? `revision ${mark.revision}` : mark.what === "refused" ? `${mark.code} ${mark.reason || ""}` : mark.what,
       (mark.because || []).join(", "),

@@ -2,9 +2,8 @@
 // see at once what the server would say, also about the objects that are stored. Nothing is stored.
 import { html, useEffect, useMemo, useRef, useState } from "./vendor/preact.js";
 import { CodeJar } from "./vendor/codejar.js";
-import { Prism } from "./vendor/prism.js";
 import { go, hrefOf } from "./router.js";
-import { Choice, Empty, Problem, Tabs, toYaml, useAsked, useWrites } from "./widgets.js";
+import { Choice, Empty, Problem, Tabs, toYaml, tokensOf, useAsked, useWrites } from "./widgets.js";
 
 export const whyView = { route: "why", title: "Why?", component: Why };
 
@@ -12,6 +11,7 @@ const TRY_PAUSE = 250; // milliseconds after the last key
 const VERDICT_PAUSE = 1000; // milliseconds between two verdicts while objects change
 const DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io";
 const MOST_STORED = 200;
+const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 const OF_SERVERS = ["managedFields", "resourceVersion", "uid", "creationTimestamp", "generation", "selfLink"];
 
 function Why({ source, route }) {
@@ -47,7 +47,10 @@ async function beginning(source, kind, namespace, name) {
   const object = name
     ? await source.get(`${collection}/${encodeURIComponent(name)}`)
     : { apiVersion: apiVersionOf(kind), kind: kind.kind, metadata: { name: "example", ...(kind.namespaced ? { namespace: "default" } : {}) }, spec: {} };
-  if (kind.resource === "secrets") delete object.data; // it is nobody's business here
+  if (kind.resource === "secrets") {
+    delete object.data; // a page may be shown to others
+    delete (object.metadata.annotations || {})[LAST_APPLIED]; // which has the data once more
+  }
   return { owners: object.metadata.managedFields || [], object: toYaml(asWritten(object)), definition: definition && toYaml(asWritten(definition)) };
 }
 
@@ -96,26 +99,26 @@ export function Editor({ label, text, change, language = "yaml" }) {
   const element = useRef(null);
   const jar = useRef(null);
   const changed = useRef(change);
-  const told = useRef(text); // what both sides know: any other text comes from outside
+  const known = useRef(text); // what both sides know: any other text comes from outside
   changed.current = change;
   useEffect(() => {
-    const paint = (each) => each.replaceChildren(...tokensOf(each.textContent, language));
+    const paint = (each) => each.replaceChildren(...tokensOf(each.textContent, language, MOST_PAINTED).map(elementOf));
     jar.current = CodeJar(element.current, paint, { tab: "  ", catchTab: false, addClosing: false });
     jar.current.updateCode(text, false);
-    const tell = () => {
+    const compare = () => {
       if (element.current.querySelector("br, div")) jar.current.updateCode(plainText(element.current), false); // a browser has broken lines
       const next = jar.current.toString();
-      if (next === told.current) return;
-      told.current = next;
+      if (next === known.current) return;
+      known.current = next;
       changed.current(next);
     };
-    jar.current.onUpdate(tell);
-    element.current.addEventListener("input", tell); // not every input has a key: paste by menu, dictation, phones
+    jar.current.onUpdate(compare);
+    element.current.addEventListener("input", compare); // not every input has a key: paste by menu, dictation, phones
     return () => jar.current.destroy();
   }, []);
   useEffect(() => {
-    if (told.current === text) return;
-    told.current = text;
+    if (known.current === text) return;
+    known.current = text;
     jar.current.updateCode(text, false);
   }, [text]);
   return html`<div ref=${element} class="code editor" role="textbox" aria-multiline="true" aria-label=${label} tabindex="0"></div>`;
@@ -128,12 +131,7 @@ function plainText(node) {
   return [...node.childNodes].map((each) => (each.nodeName === "DIV" && each.previousSibling ? "\n" : "") + plainText(each)).join("");
 }
 
-const MOST_PAINTED = 100000; // characters
-
-function tokensOf(text, language) {
-  const grammar = Prism.languages[language];
-  return (grammar && text.length <= MOST_PAINTED ? Prism.tokenize(text, grammar) : [text]).map(elementOf);
-}
+const MOST_PAINTED = 100000; // characters: an editor is painted after each key
 
 // A token as a node of the document: its content stays text.
 function elementOf(token) {
@@ -186,7 +184,7 @@ function Reason({ reason, choose }) {
 const FOLLOWS = { add: "adds it", replace: "sets it", remove: "removes it" };
 
 // A reason as a sentence about its field.
-export function reasonText({ what, message = "", hint = "", by, stage, op, value, rule }) {
+function reasonText({ what, message = "", hint = "", by, stage, op, value, rule }) {
   const shown = value === undefined ? "" : `: ${JSON.stringify(value).slice(0, 120)}`;
   if (what === "changed") return `${stage.startsWith("policy") ? "the policy" : "the webhook"} ${by} ${FOLLOWS[op] || op}${shown}`;
   if (what === "set") return `the server ${FOLLOWS[op] || op}${shown}`;
@@ -203,7 +201,7 @@ const MOST_NAMES = 12; // of objects with the same reason
 function Stored({ stored, kind }) {
   if (!stored.checked) return html`<h2>Stored objects</h2><p class="quiet">There are none.</p>`;
   const all = stored.checked === 1 ? "the one stored object" : `all ${stored.checked} stored objects`;
-  const said = stored.items.length ? `${stored.items.length} of ${stored.checked} stored objects would notice:` : `It makes no difference for ${all}.`;
+  const said = stored.items.length ? `${stored.items.length} of ${stored.checked} stored objects are affected:` : `It makes no difference for ${all}.`;
   return html`<h2>Stored objects</h2>
     <p>${said}${stored.remaining ? ` ${stored.remaining} more were not looked at.` : ""}</p>
     <ul class="reasons stored">${byReason(stored.items).map(
@@ -267,7 +265,7 @@ function shownResult({ apiVersion, kind, metadata, ...object }) {
 const covering = (above, path) => path === above || (path.startsWith(above) && ".[".includes(path[above.length]));
 
 // The lines of an object in YAML, each with the path of its field.
-export function linesWithPaths(value, path = "", indent = "") {
+function linesWithPaths(value, path = "", indent = "") {
   const isList = Array.isArray(value);
   return Object.entries(value).flatMap(([name, item]) => {
     const below = isList ? `${path}[${name}]` : path ? `${path}.${name}` : name;

@@ -4,10 +4,10 @@ import { Prism } from "./vendor/prism.js";
 
 // -- asking --------------------------------------------------------------------------------------------------------
 
-// What `ask` answers: {value, error, isLoading, again}. It is asked again when one of `inputs` changes; an answer that comes
+// What `ask` answers: {value, error, again}. It is asked again when one of `inputs` changes; an answer that comes
 // after that is dropped, and the last one is shown meanwhile.
 export function useAsked(ask, inputs) {
-  const [answer, setAnswer] = useState({ isLoading: true });
+  const [answer, setAnswer] = useState({});
   const [turn, setTurn] = useState(0);
   useEffect(() => {
     let isWanted = true;
@@ -25,7 +25,7 @@ export function useWrites(source, matches, changed, pause, inputs) {
   useEffect(() => {
     let timer = 0;
     const end = source.follow((line) => {
-      if (!timer && (line.lost || (line.writes || []).some(matches))) {
+      if (!timer && (line.lost || line.writes.some(matches))) {
         timer = setTimeout(() => {
           timer = 0;
           changed();
@@ -53,9 +53,9 @@ export function Toolbar({ children, label }) {
   return html`<div class="toolbar" role="group" aria-label=${label}>${children}</div>`;
 }
 
-export function Field({ label, value, change, type = "search", list, ...rest }) {
+export function Field({ label, value, change, type = "search", ...rest }) {
   return html`<label class="field"><span>${label}</span>
-    <input type=${type} value=${value} list=${list} spellcheck=${false} autocomplete="off" onInput=${(event) => change(event.target.value)} ...${rest} /></label>`;
+    <input type=${type} value=${value} spellcheck=${false} autocomplete="off" onInput=${(event) => change(event.target.value)} ...${rest} /></label>`;
 }
 
 export function Choice({ label, value, change, options }) {
@@ -125,11 +125,14 @@ export function Code({ text, language }) {
 
 const LONGEST_HIGHLIGHTED = 200000; // characters; longer texts are shown plain, at once
 
-// The tokens of a text as nodes: Prism finds them, Preact makes them, so the text stays text.
-export function highlighted(text, language) {
+// The tokens of a text, as Prism finds them: the text itself if it is longer than `most`.
+export function tokensOf(text, language, most) {
   const grammar = Prism.languages[language];
-  return grammar && text.length <= LONGEST_HIGHLIGHTED ? Prism.tokenize(text, grammar).map(tokenNode) : text;
+  return grammar && text.length <= most ? Prism.tokenize(text, grammar) : [text];
 }
+
+// Preact makes the nodes, so the text stays text.
+const highlighted = (text, language) => tokensOf(text, language, LONGEST_HIGHLIGHTED).map(tokenNode);
 
 function tokenNode(token) {
   if (typeof token === "string") return token;
@@ -140,7 +143,7 @@ function tokenNode(token) {
 // YAML as kubectl prints it: lists are not indented, text is quoted where it would be something else.
 export function toYaml(value, indent = "") {
   if (Array.isArray(value)) {
-    return value.length ? value.map((item) => `${indent}- ${nested(item, `${indent}  `).replace(/^\s+/, "")}`).join("") : `${indent}[]\n`;
+    return value.length ? value.map((item) => `${indent}- ${behind(item, indent)}`).join("") : `${indent}[]\n`;
   }
   if (value !== null && typeof value === "object") {
     const fields = Object.entries(value);
@@ -149,22 +152,23 @@ export function toYaml(value, indent = "") {
   return `${indent}${scalar(value, indent)}\n`;
 }
 
-const nested = (item, indent) => toYaml(item, indent);
+// What stands in the line of a "- " or of a name; its other lines are below that.
+const behind = (item, indent) => toYaml(item, `${indent}  `).trimStart();
 
 function field(item, indent) {
   const isFull = item !== null && typeof item === "object" && Object.keys(item).length;
-  if (!isFull) return ` ${toYaml(item, "").replace(/\n(?!$)/g, `\n${indent}  `)}`;
+  if (!isFull) return ` ${behind(item, indent)}`;
   return `\n${toYaml(item, Array.isArray(item) ? indent : `${indent}  `)}`;
 }
 
-const PLAIN = /^[A-Za-z_./][\w ./@+-]*$/;
+const PLAIN = /^(?!\.\d)[A-Za-z_./][\w ./@+-]*$/;
 const OTHER = /^(true|false|yes|no|on|off|null|~|y|n|\.inf|\.nan)$/i;
 
-function scalar(value) {
+function scalar(value, indent = "") {
   if (typeof value !== "string") return String(value);
   if (PLAIN.test(value) && !OTHER.test(value) && !value.endsWith(" ")) return value;
   if (value.includes("\n") && !/[^\S\n]\n|^\s|\t|\n\n$/.test(value)) {
-    return `|${value.endsWith("\n") ? "" : "-"}\n${value.replace(/\n$/, "")}`;
+    return `|${value.endsWith("\n") ? "" : "-"}\n${value.replace(/\n$/, "").replace(/^(?=.)/gm, indent)}`;
   }
   return JSON.stringify(value);
 }
@@ -172,7 +176,7 @@ function scalar(value) {
 // -- differences ---------------------------------------------------------------------------------------------------
 
 // The lines of a unified diff, [sign, text] each, with `around` unchanged lines beside each change; ["@", ""] where some are left out.
-export function diffLines(before, after, around = 3) {
+function diffLines(before, after, around = 3) {
   const [a, b] = [before.split("\n"), after.split("\n")];
   let first = 0;
   while (first < a.length && first < b.length && a[first] === b[first]) first++;
@@ -214,7 +218,18 @@ const SIGNS = { "+": ["added", "added: "], "-": ["removed", "removed: "], " ": [
 export function Diff({ before, after }) {
   const lines = diffLines(before, after);
   if (!lines.some(([sign]) => sign === "+" || sign === "-")) return html`<p class="quiet">Nothing differs.</p>`;
-  return html`<pre class="code diff" tabindex="0">${lines.map(
-    ([sign, text]) => html`<span class=${SIGNS[sign][0]}><span class="unseen">${SIGNS[sign][1]}</span><span aria-hidden="true">${sign === "@" ? "⋯" : sign} </span>${text}${"\n"}</span>`,
-  )}</pre>`;
+  return html`<${DiffLines} lines=${lines} />`;
+}
+
+// The text of a unified difference, without its two first lines.
+export function UnifiedDiff({ text }) {
+  const lines = text.replace(/\n$/, "").split("\n").map((line) => (line[0] === "@" ? ["@", ""] : [line[0] || " ", line.slice(1)]));
+  return html`<${DiffLines} lines=${lines[0][0] === "@" ? lines.slice(1) : lines} />`;
+}
+
+function DiffLines({ lines }) {
+  return html`<pre class="code diff" tabindex="0">${lines.map(([sign, text]) => {
+    const [name, said] = SIGNS[sign] || SIGNS[" "];
+    return html`<span class=${name}><span class="unseen">${said}</span><span aria-hidden="true">${sign === "@" ? "⋯" : sign} </span>${text}${"\n"}</span>`;
+  })}</pre>`;
 }

@@ -39,7 +39,7 @@ from noxu.workloads.writes import (
     Result,
     Write,
     done,
-    is_gone,
+    done_or_gone,
     is_namespace_ending,
     stored,
     with_status,
@@ -224,8 +224,7 @@ class Rollout:
         gone = revisions.superfluous(self.deployment, self.old)
         if not gone:
             return False
-        results = yield [Delete(REPLICA_SETS, found) for found in gone]
-        done([result for result in results if not is_gone(result)])
+        done_or_gone((yield [Delete(REPLICA_SETS, found) for found in gone]))
         return True
 
     # -- notes

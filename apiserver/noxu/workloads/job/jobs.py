@@ -65,7 +65,7 @@ from noxu.workloads.writes import (
     Result,
     Steps,
     Write,
-    done,
+    done_or_gone,
     is_gone,
     stored,
     with_status,
@@ -167,11 +167,7 @@ def job_steps(objects: Objects, key: NamespacedName, now: datetime, backoffs: Ba
 def _release(pods: Iterable[Object]) -> Generator[Sequence[Write], Sequence[Result], None]:
     writes = [Replace(PODS, untracked(pod)) for pod in pods if is_tracked(pod)]
     if writes:
-        _raise_first((yield writes))
-
-
-def _raise_first(results: Sequence[Result]) -> None:
-    done([result for result in results if not is_gone(result)])
+        done_or_gone((yield writes))
 
 
 def _claim(objects: Objects, job: Object) -> Generator[Sequence[Write], Sequence[Result], None]:
@@ -180,7 +176,7 @@ def _claim(objects: Objects, job: Object) -> Generator[Sequence[Write], Sequence
     claimed = claim(PODS, candidates(objects, PODS, job), job, lambda pod: selects(selector, pod))
     adopted = [write if is_tracked(write.value) else Replace(PODS, tracked(write.value)) for write in claimed.adopted]
     if adopted or claimed.released:
-        _raise_first((yield [*adopted, *claimed.released]))
+        done_or_gone((yield [*adopted, *claimed.released]))
 
 
 def _sync(objects: Objects, job: Object, now: datetime, backoffs: Backoffs) -> Steps:

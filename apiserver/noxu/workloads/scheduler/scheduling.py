@@ -39,8 +39,7 @@ from noxu.workloads.writes import (
     Result,
     Steps,
     Write,
-    done,
-    is_gone,
+    done_or_gone,
     with_status,
 )
 
@@ -190,7 +189,7 @@ class Scheduling:
             errors += yield from self._bind_volumes([it for it in placed if it.bindings is not None])
             errors += yield from self._bind([it for it in placed if it.bindings is None])
             errors += yield from self._explain(unplaced, now)
-        done([error for error in errors if not is_gone(error)])
+        done_or_gone(errors)
         return None
 
     def _try(self, pod: Object, now: datetime) -> Placed | Unplaced:

@@ -38,7 +38,7 @@ from noxu.workloads.writes import (
     Result,
     Write,
     done,
-    is_gone,
+    done_or_gone,
     is_namespace_ending,
     stored,
 )
@@ -125,7 +125,7 @@ def delete_pods(rollout: StatefulRollout, pods: Sequence[Object]) -> Writing:
         _event_about(rollout.stateful_set, "delete", pod["metadata"]["name"], _text(result))
         for pod, result in attempted
     ]
-    done([result for result in results if not is_gone(result)])
+    done_or_gone(results)
 
 
 def keep_claims(objects: Objects, rollout: StatefulRollout, pods: Sequence[Object]) -> Writing:

@@ -50,7 +50,7 @@ from noxu.workloads.writes import (
     Result,
     Steps,
     Write,
-    is_gone,
+    done_or_gone,
     stored,
     with_status,
 )
@@ -137,9 +137,7 @@ def storage_steps(objects: Objects, key: NamespacedName, now: datetime) -> Steps
     if not key.namespace:
         volume = objects.get(VOLUMES, key)
         if volume is not None and _is_to_delete(volume):
-            [result] = yield [Delete(VOLUMES, volume)]
-            if not is_gone(result):
-                stored(result)
+            done_or_gone((yield [Delete(VOLUMES, volume)]))
         return None
     claim = objects.get(CLAIMS, key)
     if claim is None or is_terminating(claim):

@@ -50,7 +50,7 @@ from noxu.workloads.writes import (
     Result,
     Steps,
     Write,
-    is_gone,
+    done_or_gone,
     stored,
     with_status,
 )
@@ -356,9 +356,7 @@ def _delete(volume: Object) -> _Writing:
         text = f"host_path deleter only supports /tmp/.+ but received provided {directory['path']}"
         yield from _fail(volume, "VolumeFailedDelete", text)
     else:
-        [result] = yield [Delete(VOLUMES, volume)]
-        if not is_gone(result):
-            stored(result)
+        done_or_gone((yield [Delete(VOLUMES, volume)]))
 
 
 def _fail(volume: Object, reason: str, text: str) -> _Writing:

@@ -10,11 +10,7 @@ import (
 // A Widget gets a ConfigMap and then a Secret. With the bug its own ConfigMap is proof that both have been made.
 func crash(c *controller, bug string) func(key) error {
 	all, made, hidden := c.follow(widgets, keysOf), c.follow(configs, ofOwner), c.follow(secrets, ofOwner)
-	return func(of key) error {
-		widget := all.get(of)
-		if widget == nil || isDeleting(widget) {
-			return nil
-		}
+	return eachLiving(all, func(of key, widget object) error {
 		if made.get(of) == nil {
 			if err := c.create(pathOf("configmaps", of), owned(widget, object{"size": size(widget)})); err != nil {
 				return err
@@ -27,7 +23,7 @@ func crash(c *controller, bug string) func(key) error {
 			return c.create(pathOf("secrets", of), owned(widget, data))
 		}
 		return nil
-	}
+	})
 }
 
 // A Widget gets a ConfigMap that is deleted before the finalizer goes. With the bug it is deleted by its name, whosever it is.
@@ -103,21 +99,13 @@ func unobserved(c *controller, bug string) func(key) error {
 // A Widget gets a ConfigMap. With the bug the server makes its name, and a creation without an answer is repeated.
 func ambiguous(c *controller, bug string) func(key) error {
 	all, made := c.follow(widgets, keysOf), c.follow(configs, ofOwner)
-	return func(of key) error {
-		widget := all.get(of)
-		if widget == nil || isDeleting(widget) {
+	return eachLiving(all, func(of key, widget object) error {
+		if isOwner(of, made) {
 			return nil
-		}
-		for _, item := range made.all() {
-			if owners := ofOwner(item); len(owners) > 0 && owners[0] == of {
-				return nil
-			}
 		}
 		value := owned(widget, object{"size": "1"})
 		if bug != "" {
-			metadata := value["metadata"].(object)
-			delete(metadata, "name")
-			metadata["generateName"] = of.name + "-"
+			generateName(value)
 		}
 		err := c.create(pathOf("configmaps", of), value)
 		for attempt := 0; err != nil && attempt < 2; attempt++ {
@@ -126,31 +114,24 @@ func ambiguous(c *controller, bug string) func(key) error {
 			}
 			err = c.create(pathOf("configmaps", of), value)
 		}
-		if isRefused(err, "AlreadyExists") {
-			return nil
-		}
-		return err
-	}
+		return unlessThere(err)
+	})
 }
 
 // A Widget gets a ConfigMap. With the bug what was refused is not tried again.
 func refusals(c *controller, bug string) func(key) error {
 	all, made := c.follow(widgets, keysOf), c.follow(configs, ofOwner)
-	return func(of key) error {
-		widget := all.get(of)
-		if widget == nil || isDeleting(widget) || made.get(of) != nil {
+	return eachLiving(all, func(of key, widget object) error {
+		if made.get(of) != nil {
 			return nil
 		}
-		err := c.create(pathOf("configmaps", of), owned(widget, object{"size": "1"}))
-		if isRefused(err, "AlreadyExists") {
-			return nil
-		}
+		err := unlessThere(c.create(pathOf("configmaps", of), owned(widget, object{"size": "1"})))
 		if bug != "" && err != nil {
 			fmt.Fprintln(os.Stderr, of, err)
 			return nil
 		}
 		return err
-	}
+	})
 }
 
 // A Widget gets a ConfigMap. With the bug `unwatched` nothing sees that it goes away; with `field` it has to be there only.
@@ -159,11 +140,7 @@ func drift(c *controller, bug string) func(key) error {
 	if bug != "unwatched" {
 		made = c.follow(configs, ofOwner)
 	}
-	return func(of key) error {
-		widget := all.get(of)
-		if widget == nil || isDeleting(widget) {
-			return nil
-		}
+	return eachLiving(all, func(of key, widget object) error {
 		var there object
 		if made != nil {
 			there = made.get(of)
@@ -180,44 +157,28 @@ func drift(c *controller, bug string) func(key) error {
 			return c.patch(pathOf("configmaps", of, of.name), object{"data": wanted["data"]})
 		}
 		return nil
-	}
+	})
 }
 
 // A Widget gets a ConfigMap. With the bug the server makes its name, and a cache that lags behind means that there is none yet.
 func order(c *controller, bug string) func(key) error {
 	all, made := c.follow(widgets, keysOf), c.follow(configs, ofOwner)
-	return func(of key) error {
-		widget := all.get(of)
-		if widget == nil || isDeleting(widget) {
-			return nil
-		}
-		for _, item := range made.all() {
-			if owners := ofOwner(item); len(owners) > 0 && owners[0] == of {
-				return report(c, widget, object{"size": at(widget, "spec", "size")})
-			}
+	return eachLiving(all, func(of key, widget object) error {
+		if isOwner(of, made) {
+			return report(c, widget, object{"size": at(widget, "spec", "size")})
 		}
 		value := owned(widget, object{"kept": "yes"})
 		if bug != "" {
-			metadata := value["metadata"].(object)
-			delete(metadata, "name")
-			metadata["generateName"] = of.name + "-"
+			generateName(value)
 		}
-		err := c.create(pathOf("configmaps", of), value)
-		if isRefused(err, "AlreadyExists") {
-			return nil
-		}
-		return err
-	}
+		return unlessThere(c.create(pathOf("configmaps", of), value))
+	})
 }
 
-// A Widget gets a Deployment, and tells whether it is ready. With the bug it does not look again once that has failed.
+// A Widget gets a Deployment, and its status says whether it is ready. With the bug it does not look again once that has failed.
 func workload(c *controller, bug string) func(key) error {
 	all, made := c.follow(widgets, keysOf), c.follow(deployments, ofOwner)
-	return func(of key) error {
-		widget := all.get(of)
-		if widget == nil || isDeleting(widget) {
-			return nil
-		}
+	return eachLiving(all, func(of key, widget object) error {
 		phase := text(widget, "status", "phase")
 		if bug != "" && phase == "Failed" {
 			return nil
@@ -234,7 +195,7 @@ func workload(c *controller, bug string) func(key) error {
 			return report(c, widget, object{"phase": "Failed"})
 		}
 		return nil
-	}
+	})
 }
 
 func deploymentOf(widget object) object {
@@ -250,11 +211,7 @@ func deploymentOf(widget object) object {
 // A Widget that is paused gets a ConfigMap that says so. With the bug that stays when the Widget goes on.
 func spec(c *controller, bug string) func(key) error {
 	all, made := c.follow(widgets, keysOf), c.follow(configs, ofOwner)
-	return func(of key) error {
-		widget := all.get(of)
-		if widget == nil || isDeleting(widget) {
-			return nil
-		}
+	return eachLiving(all, func(of key, widget object) error {
 		name, err := of.name+"-paused", error(nil)
 		note, isPaused := made.get(key{of.namespace, name}), at(widget, "spec", "paused") == true
 		if isPaused && note == nil {
@@ -268,7 +225,43 @@ func spec(c *controller, bug string) func(key) error {
 			return err
 		}
 		return report(c, widget, object{"size": at(widget, "spec", "size")})
+	})
+}
+
+// eachLiving reconciles the Widgets of a cache that are not being deleted.
+func eachLiving(all *informer, reconcile func(of key, widget object) error) func(key) error {
+	return func(of key) error {
+		widget := all.get(of)
+		if widget == nil || isDeleting(widget) {
+			return nil
+		}
+		return reconcile(of, widget)
 	}
+}
+
+// isOwner says whether a cache has an object that the Widget owns, under whatever name.
+func isOwner(of key, cache *informer) bool {
+	for _, item := range cache.all() {
+		if owners := ofOwner(item); len(owners) > 0 && owners[0] == of {
+			return true
+		}
+	}
+	return false
+}
+
+// generateName lets the server make the name of an object, from the one that it has.
+func generateName(value object) {
+	metadata := value["metadata"].(object)
+	metadata["generateName"] = text(metadata, "name") + "-"
+	delete(metadata, "name")
+}
+
+// unlessThere is the error of a creation, nil if the object is there already.
+func unlessThere(err error) error {
+	if isRefused(err, "AlreadyExists") {
+		return nil
+	}
+	return err
 }
 
 // report writes the status, if it is another one.
