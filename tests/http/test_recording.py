@@ -13,6 +13,7 @@ import pytest
 
 from noxu.api.errors import ApiError
 from noxu.go import cbor_writer
+from noxu.http import recording as recording_module
 from noxu.recordings import lines
 from noxu.recordings.lines import ServerRecording
 from noxu.recordings.replaying import Replay, ReplayedStep, ReplayTarget
@@ -164,6 +165,43 @@ def test_no_secret_of_a_body_that_says_not_what_it_is(
     [step] = lines.read(tmp_path / "run.noxu").conversation
     assert "hunter2" not in str(step)
     assert replayed(lines.read(tmp_path / "run.noxu"), fresh) == []
+
+
+def test_a_body_that_is_too_long_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recording_module, "MAX_BODY", 2_000)
+    with Noxu(profile="envtest", record=tmp_path / "run.noxu") as server:
+        server.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"},
+                       "data": {"k": "v" * 2_000}})  # fmt: skip
+        server.get("configmaps", "a")
+        server.list("configmaps")
+    created, *others = lines.read(tmp_path / "run.noxu").conversation
+    assert created["omitted"] > 2_000
+    assert [step["expect"]["omitted"] > 2_000 for step in (created, *others)] == [True] * 3
+    assert (tmp_path / "run.noxu").read_bytes().count(b"vvv" * 100) == 6  # of the write alone
+
+
+def test_requests_and_watches_go_on_if_they_cannot_be_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("a bug")
+
+    with Noxu(profile="envtest", record=tmp_path / "run.noxu") as server:
+        watch = ReplayTarget(server.url).open(
+            "/api/v1/namespaces/default/configmaps?watch=true", {"User-Agent": "informer"}
+        )
+        monkeypatch.setattr(recording_module, "masked", fail)
+        value = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}}
+        server.create(value)
+        assert len(watch.wait(1, HANGS_AFTER)) == 1
+        eventually(lambda: len(caplog.records) >= 3)  # a write is recorded later
+        monkeypatch.undo()
+        server.create({**value, "metadata": {"name": "b", "namespace": "default"}})
+        watch.close()
+    recorded = lines.read(tmp_path / "run.noxu")
+    assert [write["name"] for write in recorded.writes if write["resource"] == "configmaps"][-1] == "b"
+    failed = [record.getMessage().partition(" of ")[0] for record in caplog.records]
+    assert failed == ["the recording"] * 3  # of the request, the event and the write
 
 
 # -- the replay

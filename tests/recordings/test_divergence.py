@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from noxu.recordings.divergence import diverged
+from noxu.recordings.divergence import MAX_OBJECTS, MAX_WRITES, diverged
 from noxu.recordings.lines import ServerRecording
 from noxu.values import Object
 from tests.rows import rows
@@ -47,6 +47,13 @@ def test_the_first_difference_is_said(
 ) -> None:
     found = diverged(run(*one), run(*other))
     assert (found.first, found.sentence) == (first, sentence)
+
+
+def test_what_is_left_out_is_said() -> None:
+    many = [write(f"a{number}") for number in range(MAX_WRITES)]
+    others = [write(f"b{number}", controller="gc") for number in range(MAX_OBJECTS + 1)]
+    found = diverged(run(*many, A), run(*many, B, *others))
+    assert found.sentence == "The first 1,000 writes are the same, and 200 or more objects differ at the end."
 
 
 def test_runs_go_on_beside_each_other_after_a_difference() -> None:

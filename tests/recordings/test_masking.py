@@ -29,6 +29,11 @@ SECRET = {"kind": "Secret", "data": {"password": "aHVudGVyMg=="}}
             id="its values as text",
         ),
         pytest.param(
+            {"kind": "Secret", "data": {".dockercfg": "eyJhIjoxfQ=="}, "stringData": {".dockerconfigjson": '{"a":1}'}},
+            {"kind": "Secret", "data": {".dockercfg": "e30="}, "stringData": {".dockerconfigjson": "{}"}},
+            id="its values that have to be objects",
+        ),
+        pytest.param(
             {"kind": "Secret", "data": {"a": None}},
             {"kind": "Secret", "data": {"a": None}},
             id="a value that a patch removes",

@@ -119,7 +119,7 @@ def observed(exchange: Exchange, record: Record, answer: Answer) -> Answer:
     decode = decoder_of(exchange, answer.content_type)
     if isinstance(content, AsyncIterable):
         # the chunks pass through; the record gets its own references
-        answer.body = _kept(content, record, partial(RecordedBody, decode=decode, is_json=is_json))
+        answer.body = kept_chunks(content, MAX_RECORDED_LIST, partial(_keep_answer, record, decode, is_json))
     else:
         record.response = RecordedBody((content,) if isinstance(content, bytes) else content, decode, is_json)
     return answer
@@ -130,21 +130,27 @@ def _is_object(exchange: Exchange, answer: Answer) -> bool:
     return exchange.path.startswith("/api") and not answer.content_type.startswith("text/")
 
 
-async def _kept(
-    chunks: AsyncIterable[bytes], record: Record, body_of: Callable[[list[bytes]], RecordedBody]
+def _keep_answer(
+    record: Record, decode: Callable[[bytes], Json], is_json: bool, chunks: list[bytes] | None, _size: int
+) -> None:
+    if chunks is not None:
+        record.response = RecordedBody(chunks, decode, is_json)
+
+
+async def kept_chunks(
+    content: AsyncIterable[bytes], limit: int, keep: Callable[[list[bytes] | None, int], None]
 ) -> AsyncIterator[bytes]:
-    """The chunks of an answer, which are kept for the record unless they are too long."""
+    """The chunks of an answer. At its end `keep` is called with them, None if they are longer than the limit, and their size."""
     kept: list[bytes] | None = []
     size = 0
-    async for chunk in chunks:
+    async for chunk in content:
         size += len(chunk)
-        if size > MAX_RECORDED_LIST:
+        if size > limit:
             kept = None
         if kept is not None:
             kept.append(chunk)  # a reference: the chunk is not copied
         yield chunk
-    if kept is not None:
-        record.response = body_of(kept)
+    keep(kept, size)
 
 
 def decoder_of(exchange: Exchange, content_type: str) -> Callable[[bytes], Json]:

@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterable, Callable, Iterable, Sequence
 from typing import Final
 
 from noxu.api.codec import JSON
@@ -24,7 +24,8 @@ from noxu.control.recorded_writes import RecordedWrite
 from noxu.control.write_log import decoded, described, entry, events_between, why
 from noxu.control_plane import ControlPlane
 from noxu.http.answer import Answer
-from noxu.http.auditing import decoder_of
+from noxu.http.auditing import decoder_of, kept_chunks
+from noxu.http.clients import Part
 from noxu.http.exchange import Exchange
 from noxu.http.filters import RequestFilter
 from noxu.recordings.lines import MAX_BODY, RecordingFile
@@ -74,32 +75,25 @@ class ConversationRecorder(RequestFilter):
     def _answered(self, exchange: Exchange, answer: Answer) -> Answer:
         """Record a request and its answer. One in chunks is recorded when they are sent."""
         body = answer.body
-        # parts are slices of what other answers share: joined, they are a copy
         if isinstance(body, AsyncIterable):
-            answer.body = self._all(exchange, answer, body)  # the chunks pass through
+            answer.body = kept_chunks(
+                body, MAX_BODY, lambda chunks, size: self._add_step(exchange, answer, chunks or (), size)
+            )
         else:
-            whole = body if isinstance(body, bytes) else b"".join(body)
-            self._add_step(exchange, answer, whole)
+            parts = (body,) if isinstance(body, bytes) else body
+            self._add_step(exchange, answer, parts, sum(map(len, parts)))
         return answer
 
-    async def _all(self, exchange: Exchange, answer: Answer, chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
-        kept, size = list[bytes](), 0
-        async for chunk in chunks:
-            size += len(chunk)
-            if size <= MAX_BODY:
-                kept.append(chunk)  # a reference: the chunk is not copied
-            yield chunk
-        self._add_step(exchange, answer, b"".join(kept), size)
-
-    def _add_step(self, exchange: Exchange, answer: Answer, body: bytes, size: int | None = None) -> None:
+    def _add_step(self, exchange: Exchange, answer: Answer, parts: Iterable[Part], size: int) -> None:
         with Contained(f"the recording of {exchange}"):  # a request is answered, whatever is wrong with its recording
-            self.add(self._step(exchange, answer, body, size))
+            # parts are slices of what other answers share: joined, they are a copy
+            self.add(self._step(exchange, answer, b"".join(parts) if size <= MAX_BODY else b"", size))
 
-    def _step(self, exchange: Exchange, answer: Answer, body: bytes, size: int | None) -> Object:
+    def _step(self, exchange: Exchange, answer: Answer, body: bytes, size: int) -> Object:
         request = _request(exchange)
         expect: Object = {"code": answer.status, "content_type": answer.content_type}
         if "omitted" not in request or not is_secret(exchange.info.resource):  # a refusal quotes what cannot be read
-            expect |= _body(exchange, answer.content_type, body, len(body) if size is None else size)
+            expect |= _body(exchange, answer.content_type, body, size)
         if exchange.noted is not None and exchange.noted.warnings:
             expect["warnings"] = list(exchange.noted.warnings)
         return {**self._begin_step(exchange), **request, "expect": expect}
@@ -120,8 +114,9 @@ class ConversationRecorder(RequestFilter):
         resource = exchange.info.resource
 
         def record(events: Sequence[bytes]) -> None:
-            values = [event for piece in events for event in _events(exchange, piece)]
-            self.add({"events": [masked(event, resource=resource) for event in values], "of": number})
+            with Contained(f"the recording of {exchange}"):  # its client is sent them
+                values = [event for piece in events for event in _events(exchange, piece)]
+                self.add({"events": [masked(event, resource=resource) for event in values], "of": number})
 
         return record
 
@@ -152,7 +147,7 @@ class ConversationRecorder(RequestFilter):
                 self._recorded = compacted.revision
 
     async def finish(self, plane: ControlPlane, history: WriteHistory | None) -> None:
-        """Record the writes until now, of which a server that stops has not told yet."""
+        """Record the writes until now that are not recorded yet."""
         with contextlib.suppress(StoreError):
             async for event in events_between(plane.store, EVERYTHING, self._recorded, plane.store.revision):
                 await self._add_write(plane, history, event)
@@ -160,12 +155,13 @@ class ConversationRecorder(RequestFilter):
         self._file.close()
 
     async def _add_write(self, plane: ControlPlane, history: WriteHistory | None, event: Event) -> None:
-        write = None if history is None else await _author_of(event.revision, history, waits=not plane.store.shared)
-        value = await entry(event, write)
-        if history is not None and write is not None:
-            value["why"] = await why(plane.store, history, write)
-        self._recorded = event.revision  # before the line: `finish` does not record it again
-        self.add({"write": {**value, "object": None if not event.value else _object(event.key, event.value)}})
+        with Contained(f"the recording of revision {event.revision}", StoreError):  # the next ones are recorded
+            write = None if history is None else await _author_of(event.revision, history, waits=not plane.store.shared)
+            value = await entry(event, write)
+            if history is not None and write is not None:
+                value["why"] = await why(plane.store, history, write)
+            self._recorded = event.revision  # before the line: `finish` does not record it again
+            self.add({"write": {**value, "object": None if not event.value else _object(event.key, event.value)}})
 
 
 async def _author_of(revision: Revision, history: WriteHistory, *, waits: bool) -> RecordedWrite | None:
@@ -209,7 +205,7 @@ def _accepted(exchange: Exchange) -> Object:
 
 def _body(exchange: Exchange, content_type: str, body: bytes, size: int) -> Object:
     """A body as a field: its value, its text if it is not what it should be, or its size if it is too long."""
-    if not body:
+    if not size:
         return {}
     if size > MAX_BODY:
         return {"omitted": size}

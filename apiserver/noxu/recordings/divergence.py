@@ -57,10 +57,12 @@ class Divergence(NamedTuple):
     def sentence(self) -> str:
         """What is to be said first."""
         number = len(self.objects)
-        differ = "1 object differs" if number == 1 else f"{number} objects differ"
+        more = " or more" if number == MAX_OBJECTS else ""
+        differ = "1 object differs" if number == 1 else f"{number}{more} objects differ"
         left = f"{differ} at the end" if number else "what is left at the end is the same"
         if self.first is None:
-            return f"The writes are the same, and {left}."
+            writes = "The writes" if len(self.pairs) < MAX_WRITES else f"The first {MAX_WRITES:,} writes"
+            return f"{writes} are the same, and {left}."
         one, other = self.pairs[self.first]
         if not one:
             return f"The first difference is a write of the other run alone: {other}; {left}."

@@ -18,6 +18,9 @@ MASKED: Final = "masked"
 MASKED_BASE64: Final = "bWFza2Vk"
 _OF_SECRETS: Final[Mapping[str, str]] = {"data": MASKED_BASE64, "stringData": MASKED}
 """The fields with the values of a Secret, and what their values become."""
+_OF_JSON: Final[Mapping[str, str]] = {"data": "e30=", "stringData": "{}"}
+"""What those become that have to be JSON objects: the keys of types for registries of images."""
+_JSON_KEYS: Final = (".dockercfg", ".dockerconfigjson")
 _WITH_TOKENS: Final = frozenset({"TokenRequest", "TokenReview"})
 _OF_PLURALS: Final[Mapping[str, str]] = {"secrets": "Secret", "tokenreviews": "TokenReview"}
 """What requests about a resource have where no kind says it: patches, items of lists, bodies without a kind."""
@@ -59,8 +62,12 @@ def _field(name: str, value: Json, *, is_secret: bool) -> Json:
     if name == ANNOTATION:  # the whole object once more, as text
         return MASKED
     if name in _OF_SECRETS and isinstance(value, dict):
-        return {key: None if item is None else _OF_SECRETS[name] for key, item in value.items()}
+        return {key: None if item is None else _mask(name, key) for key, item in value.items()}
     return _masked(value, is_secret=True)
+
+
+def _mask(field: str, key: str) -> str:
+    return (_OF_JSON if key in _JSON_KEYS else _OF_SECRETS)[field]
 
 
 def _masked_operation(item: Json) -> Json:
@@ -73,7 +80,7 @@ def _masked_operation(item: Json) -> Json:
     if "value" not in item:
         return item
     if name in _OF_SECRETS and key:
-        return {**item, "value": _OF_SECRETS[name]}
+        return {**item, "value": _mask(name, key)}
     if path.endswith(annotation):
         return {**item, "value": MASKED}
     return {**item, "value": _field(name, item["value"], is_secret=True)}

@@ -114,7 +114,7 @@ class UserClient:
             headers = {"User-Agent": USER_AGENT, "Accept": codec.JSON, "Accept-Encoding": "identity"}
             if self._access.token:
                 headers["Authorization"] = f"Bearer {self._access.token}"
-            context = _context(self._access) if self._access.certificate_authority else None
+            context = tls_context(self._access) if self._access.certificate_authority else None
             self._made = aiohttp.ClientSession(
                 headers=headers,
                 connector=aiohttp.TCPConnector(limit=0, ssl=context or True),
@@ -123,7 +123,8 @@ class UserClient:
         return self._made
 
 
-def _context(access: Access) -> ssl.SSLContext:
+def tls_context(access: Access) -> ssl.SSLContext:
+    """How to connect to a server over TLS."""
     context = ssl.create_default_context(cadata=access.certificate_authority.decode())
     if access.client_certificate:
         files.load_certificate(context, access.client_certificate, access.client_key)

@@ -12,14 +12,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from noxu.files import load_certificate
-from noxu.security.kubeconfig import Access
+from noxu.testing.client import tls_context
 from noxu.testing.errors import hidden
 from noxu.testing.session import Runner
+from noxu.testing.sources import names
 
 if TYPE_CHECKING:
-    import ssl
-
     from noxu.recordings.replaying import ReplayedStep
     from noxu.testing.calls import AwaitableSteps
 
@@ -41,23 +39,14 @@ class ReplayCalls:
         The objects that were there when the recording began are created first, if they are not there. `ignore` are names of
         fields that are not compared. Raises OSError and ValueError for a file that cannot be read, or is no recording.
         """
-        names = (ignore,) if isinstance(ignore, str) else ignore
-        return cast("AwaitableSteps", self._sync_or_awaited("replay", lambda: self._replay(Path(file), names)))
+        return cast("AwaitableSteps", self._sync_or_awaited("replay", lambda: self._replay(Path(file), names(ignore))))
 
     def _replay(self, path: Path, ignore: Iterable[str]) -> list[ReplayedStep]:
         replaying, recording = import_module(REPLAYING), import_module(LINES).read(path)
         access = self._runner.running.access()
-        target = replaying.ReplayTarget(access.url, _tls(access), f"Bearer {access.token}" if access.token else "")
+        tls = tls_context(access) if access.certificate_authority else None
+        target = replaying.ReplayTarget(access.url, tls, f"Bearer {access.token}" if access.token else "")
         try:
             return list(replaying.Replay(recording, target, ignore).run())
         finally:
             target.close()
-
-
-def _tls(access: Access) -> ssl.SSLContext | None:
-    if not access.certificate_authority:
-        return None
-    context: ssl.SSLContext = import_module("ssl").create_default_context(cadata=access.certificate_authority.decode())
-    if access.client_certificate:
-        load_certificate(context, access.client_certificate, access.client_key)
-    return context
