@@ -69,6 +69,7 @@ def test_what_breaks_is_printed_with_an_object(run: Run, write: Callable[..., Pa
         ("old.json default.json --strict", 1, "1 CRD: 2 unknown changes"),
         ("old.json new.json --no-examples", 1, "there is a maximum now: 5\n"),
         ("old.json new.json -o markdown", 1, "| breaking | widgets.example.com | `v1 spec.size` | there is a maximum now: 5 | `{"),
+        ("ticks.json letters.json -o markdown", 1, '| ``` {"spec":{"mark":"`\\|"}}: spec.mark: '),
         ("old.json new.json -o junit", 1, 'failures="1"'),
         ("old.json new.json -o sarif", 1, '"ruleId": "narrower-maximum"'),
         ("old.json new.json -o github", 1, "title=noxu diff%3A narrower-maximum::"),
@@ -81,6 +82,8 @@ def test_outputs(run: Run, write: Callable[..., Path], words: str, status: int, 
     write("default.json", crd(of(size={**INTEGER, "default": 1})).value)
     write("many.json", crd(of(a=STRING, b=STRING, c=STRING, d=STRING, e=STRING)).value)
     write("gone.json", crd(of()).value)
+    write("ticks.json", crd(of(mark={**STRING, "enum": ["a", "`|"]})).value)
+    write("letters.json", crd(of(mark={**STRING, "enum": ["a"]})).value)
     ran = run(f"diff {words}")
     assert (ran.status, ran.err) == (status, "")
     assert text in ran.out

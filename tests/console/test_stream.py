@@ -9,8 +9,11 @@ import json
 import pytest
 
 from noxu.config import Config
-from noxu.console.stream import BEAT, MAX_LINES, Live, Viewer
+from noxu.console.stream import BEAT, MAX_LINES, Live, Viewer, timeline
+from noxu.control.calls import ControlCall
+from noxu.control.write_log import UNKNOWN_WRITERS
 from noxu.process.server import Server
+from noxu.registry.access import ANONYMOUS
 from noxu.registry.storage_form import SERVER_LEASES
 from noxu_storage.types import Key
 
@@ -64,6 +67,13 @@ async def test_a_bug_in_one_line_does_not_end_the_stream(monkeypatch: pytest.Mon
             await store.put(Key("example.com/widgets", "default/", "b"), b"{}", expected=0)
             line = json.loads(await asyncio.wait_for(anext(lines), 10))
             assert [write[4] for write in line["writes"]] == ["b"]
+
+
+@pytest.mark.parametrize(("history", "note"), [(300.0, ""), (0.0, UNKNOWN_WRITERS)])
+async def test_the_timeline_says_if_who_wrote_is_not_known(history: float, note: str) -> None:
+    async with Server(Config(port=0, history=history)) as server:
+        found = await timeline(ControlCall({}, {"limit": 1}, {}, ANONYMOUS, server.control))
+        assert (len(found["marks"]), found["note"]) == (1, note)
 
 
 def test_a_viewer_that_does_not_read_loses_the_oldest_lines() -> None:

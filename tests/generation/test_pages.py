@@ -25,6 +25,7 @@ def page(field: Object) -> str:
         ("bounds", {"type": "integer", "minimum": 1, "maximum": 5, "exclusiveMaximum": True}, "At least `1`<br>Less than `5`"),
         ("lengths", {"type": "string", "minLength": 1, "maxLength": 63}, "Characters: at least `1`<br>Characters: at most `63`"),
         ("a pattern", {"type": "string", "pattern": "^(a|`)$"}, "Matches `` ^(a\\|`)$ ``"),
+        ("a pattern of two lines", {"type": "string", "pattern": "a\nb"}, "Matches `a b` |"),
         ("null", {"type": "string", "nullable": True}, "It may be null."),
         ("a list", {"type": "array", "items": {"type": "string"}}, "| `spec.a` | list of string |  |"),
         ("items with limits", {"type": "array", "items": {"type": "string", "maxLength": 3}}, "| `spec.a[*]` | string | Characters: at most `3` |"),

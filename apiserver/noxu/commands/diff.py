@@ -15,6 +15,7 @@ from noxu.api import codec
 from noxu.commands import findings, reports
 from noxu.commands.findings import FOUND, UNREADABLE, Checked, Finding
 from noxu.commands.reports import Style
+from noxu.generation.pages import code_span, table_cell
 from noxu.go.text import compact_json
 from noxu.manifests.documents import Document, is_crd
 from noxu.observability.logs import shown_on
@@ -151,13 +152,10 @@ def _markdown(changed: Sequence[ChangedDefinition], _: argparse.Namespace) -> It
     if rows:
         yield from ("", "| | CRD | field | change | shown by |", "|---|---|---|---|---|")
     for definition, change in rows:
-        example = f"`{_shown_by(change).removeprefix('shown by ')}`" if change.example else ""
-        cells = (change.effect, definition.name, f"`{change.where}`" if change.where else "", change.message, example)
-        yield f"| {' | '.join(map(_cell, cells))} |"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+        field = code_span(change.where) if change.where else ""
+        message = table_cell(change.message)
+        example = code_span(_shown_by(change).removeprefix("shown by ")) if change.example else ""
+        yield f"| {' | '.join((change.effect, table_cell(definition.name), field, message, example))} |"
 
 
 def _report(name: str) -> Callable[[Sequence[ChangedDefinition], argparse.Namespace], Iterator[str]]:

@@ -29,7 +29,7 @@ from noxu.control.calls import ControlCall, ControlRoute, Lines
 from noxu.control.recorded_requests import RecordedRequest
 from noxu.control.recorded_writes import RecordedWrite
 from noxu.control.running import Control
-from noxu.control.write_log import Selected, described, kind_of, newest, selects
+from noxu.control.write_log import UNKNOWN_WRITERS, Selected, described, kind_of, newest, selects
 from noxu.registry.storage_form import is_temporary
 from noxu.values import Object
 from noxu_storage.types import Event, Revision
@@ -286,10 +286,8 @@ async def timeline(call: ControlCall) -> Object:
     later = [request for request in requests if request.at >= first]
     return {
         "marks": marks(writes, later[-limit:], written),
-        "revision": store.revision,
         "began": record.began,
-        "isComplete": found.is_complete,
-        "knowsClients": server.history is not None,
+        "note": UNKNOWN_WRITERS if server.history is None else "",
     }
 
 

@@ -45,6 +45,7 @@ FIRST_SPAN: Final = 1_000  # revisions
 PORTION: Final = 250  # events that are looked at before other tasks run: 1 ms, some more if watches have selectors
 ENTRIES: Final = 20  # entries that are made before other tasks run
 MAX_SEARCHED: Final = 200_000  # revisions in which causes are looked for, of all writes of an answer together
+UNKNOWN_WRITERS: Final = "who wrote is not known: the server runs with --history off"
 
 
 class Selected(NamedTuple):
@@ -310,7 +311,7 @@ def _note(
     if selected.after < store.compacted and selected.after:
         return f"older writes are gone: the history begins at revision {store.compacted}; `noxu serve --history` keeps more"
     if history is None:
-        return "who wrote is not known: the server runs with --history off"
+        return UNKNOWN_WRITERS
     return ""
 
 

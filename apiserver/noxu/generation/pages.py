@@ -205,7 +205,7 @@ def as_markdown(kind: DocumentedKind) -> str:
         lines += ["| field | type | |", "|---|---|---|"]
         for field in version.fields:
             about = "<br>".join(map(_markdown, field.about))
-            lines.append(f"| `{_cell(field.path)}` | {_cell(field.type)} | {about} |")
+            lines.append(f"| {code_span(field.path)} | {table_cell(field.type)} | {about} |")
         lines += ["", *_markdown_example(version)]
     return "\n".join(lines)
 
@@ -225,25 +225,26 @@ def as_index(kinds: Iterable[DocumentedKind]) -> str:
 
 
 def _markdown(sentence: Sentence) -> str:
-    code = f" {_code(sentence.code)}" if sentence.code else ""
+    code = f" {code_span(sentence.code)}" if sentence.code else ""
     return f"{_inline(sentence.text)}{code}"
 
 
-def _code(text: str) -> str:
+def code_span(text: str) -> str:
     """A code span of a table; its fence is longer than any run of backticks in it."""
     fence = "`" * (1 + text.count("`"))
     padding = " " if "`" in text else ""
-    return f"{fence}{padding}{_cell(text)}{padding}{fence}"
+    return f"{fence}{padding}{table_cell(text)}{padding}{fence}"
 
 
 def _inline(text: str) -> str:
     """A text of others in a line: no markup of it counts."""
     line = " ".join(text.split())
-    return _cell("".join(f"\\{char}" if char in "\\`*_[]#" else char for char in escape(line, quote=False)))
+    return table_cell("".join(f"\\{char}" if char in "\\`*_[]#" else char for char in escape(line, quote=False)))
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+def table_cell(text: str) -> str:
+    """A text in a cell of a table, which has one line."""
+    return text.replace("|", "\\|").replace("\n", " ")
 
 
 # -- HTML --------------------------------------------------------------------------------------------------------------

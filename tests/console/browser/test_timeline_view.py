@@ -126,3 +126,12 @@ def test_another_process_at_the_address_has_its_own_marks(open_page: Open, api: 
         }"""
     )
     assert lanes == [["5 first", "6 first"], ["5 second"]]
+
+
+def test_what_the_timeline_does_not_know_is_said(open_page: Open) -> None:
+    page = open_page("#/kinds")
+    page.route(
+        "**/_noxu/console/timeline*", lambda route: route.fulfill(json={"marks": [], "note": "who wrote is not known"})
+    )
+    page.get_by_role("link", name="Timeline").click()
+    page.get_by_text("who wrote is not known").wait_for()

@@ -80,7 +80,7 @@ function Shown({ schema, query, at, isPasted, children }) {
           <${Choice} label="Only" value=${query.only || ""} change=${(only) => change({ only })} options=${counted ? FILTERS : FILTERS.filter(([each]) => each !== "unused")} />
           ${schema.versions.length > 1 ? html`<${Choice} label="Version" value=${schema.version} change=${(version) => change({ version })} options=${schema.versions.map((each) => [each, each])} />` : null}
         <//>
-        <p class="quiet summary">${summaryOf(schema, costs)} ${children}</p>
+        <p class="quiet">${summaryOf(schema, costs)} ${children}</p>
         <div class="tree"><${Nodes} nodes=${schema.tree.fields || []} above=${schema.tree} isCounted=${Boolean(counted && counted.objects)} level=${0} wanted=${wantedBy(query)} /></div>`
       : html`<p class="quiet">This version has no schema.</p>`}`;
 }

@@ -18,7 +18,7 @@ const kept = new WeakMap();
 function useMarks(source) {
   const [, setVersion] = useState(0);
   const [error, setError] = useState(null);
-  const [isLoaded, setLoaded] = useState(false);
+  const [answered, setAnswered] = useState(null);
   if (!kept.has(source)) kept.set(source, newMarks());
   const marks = kept.get(source);
   useEffect(() => {
@@ -34,7 +34,7 @@ function useMarks(source) {
         (answer) => {
           addAnswer(marks, answer);
           setError(null);
-          setLoaded(true);
+          setAnswered(answer);
           changed();
         },
         (problem) => setError(problem),
@@ -52,11 +52,11 @@ function useMarks(source) {
       cancelAnimationFrame(frame);
     };
   }, [source]);
-  return { marks, error, isLoaded };
+  return { marks, error, isLoaded: Boolean(answered), note: answered && answered.note };
 }
 
 function Timeline({ source, route, hasView, session, askToken }) {
-  const { marks, error, isLoaded } = useMarks(source);
+  const { marks, error, isLoaded, note } = useMarks(source);
   const query = route.query;
   const change = (changes) => go(hrefOf("timeline", [], { ...query, ...changes }), true);
   const shown = useMemo(() => selectMarks(marks.list, query), [marks.version, query.kind, query.client, query.object, query.outcome, query.noise]);
@@ -74,6 +74,7 @@ function Timeline({ source, route, hasView, session, askToken }) {
     <//>
     <${Tabs} label="How it is shown" tabs=${[["", "By order"], ["time", "By time"], ["table", "Table"]]} chosen=${query.by || ""} choose=${(by) => change({ by })} />
     <${Problem} error=${error} />
+    ${note ? html`<p class="quiet">${note}</p>` : null}
     <div class=${chosen ? "with-detail open" : "with-detail"}>
       ${!shown.length
         ? isLoaded ? html`<${Nothing} isFiltered=${marks.list.length > 0} />` : null
@@ -198,7 +199,7 @@ function Picture({ marks, shown, isByTime, chosen, choose }) {
     } else return;
     event.preventDefault();
   };
-  return html`<div class="picture">
+  return html`<div>
     <div class="drawn" tabindex="0" role="application" aria-label="Timeline. Arrows move between marks, Enter opens one, plus and minus zoom. The tab Table has the same as text." onKeyDown=${keyed}>
       <canvas ref=${canvas} style=${{ height: `${height}px` }} aria-hidden="true" ...${pointer}></canvas>
       ${[...layout.lanes.keys()].map((lane) => html`<span class="lane" key=${lane} style=${{ top: `${laneY(layout, lane) - 28}px` }}>${lane}</span>`)}

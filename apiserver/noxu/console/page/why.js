@@ -2,9 +2,8 @@
 // see at once what the server would say, also about the objects that are stored. Nothing is stored.
 import { html, useEffect, useMemo, useRef, useState } from "./vendor/preact.js";
 import { CodeJar } from "./vendor/codejar.js";
-import { Prism } from "./vendor/prism.js";
 import { go, hrefOf } from "./router.js";
-import { Choice, Empty, Problem, Tabs, toYaml, useAsked, useWrites } from "./widgets.js";
+import { Choice, Empty, Problem, Tabs, toYaml, tokensOf, useAsked, useWrites } from "./widgets.js";
 
 export const whyView = { route: "why", title: "Why?", component: Why };
 
@@ -103,7 +102,7 @@ export function Editor({ label, text, change, language = "yaml" }) {
   const known = useRef(text); // what both sides know: any other text comes from outside
   changed.current = change;
   useEffect(() => {
-    const paint = (each) => each.replaceChildren(...tokensOf(each.textContent, language));
+    const paint = (each) => each.replaceChildren(...tokensOf(each.textContent, language, MOST_PAINTED).map(elementOf));
     jar.current = CodeJar(element.current, paint, { tab: "  ", catchTab: false, addClosing: false });
     jar.current.updateCode(text, false);
     const compare = () => {
@@ -132,12 +131,7 @@ function plainText(node) {
   return [...node.childNodes].map((each) => (each.nodeName === "DIV" && each.previousSibling ? "\n" : "") + plainText(each)).join("");
 }
 
-const MOST_PAINTED = 100000; // characters
-
-function tokensOf(text, language) {
-  const grammar = Prism.languages[language];
-  return (grammar && text.length <= MOST_PAINTED ? Prism.tokenize(text, grammar) : [text]).map(elementOf);
-}
+const MOST_PAINTED = 100000; // characters: an editor is painted after each key
 
 // A token as a node of the document: its content stays text.
 function elementOf(token) {
@@ -207,7 +201,7 @@ const MOST_NAMES = 12; // of objects with the same reason
 function Stored({ stored, kind }) {
   if (!stored.checked) return html`<h2>Stored objects</h2><p class="quiet">There are none.</p>`;
   const all = stored.checked === 1 ? "the one stored object" : `all ${stored.checked} stored objects`;
-  const said = stored.items.length ? `${stored.items.length} of ${stored.checked} stored objects would notice:` : `It makes no difference for ${all}.`;
+  const said = stored.items.length ? `${stored.items.length} of ${stored.checked} stored objects are affected:` : `It makes no difference for ${all}.`;
   return html`<h2>Stored objects</h2>
     <p>${said}${stored.remaining ? ` ${stored.remaining} more were not looked at.` : ""}</p>
     <ul class="reasons stored">${byReason(stored.items).map(

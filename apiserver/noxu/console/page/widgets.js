@@ -4,10 +4,10 @@ import { Prism } from "./vendor/prism.js";
 
 // -- asking --------------------------------------------------------------------------------------------------------
 
-// What `ask` answers: {value, error, isLoading, again}. It is asked again when one of `inputs` changes; an answer that comes
+// What `ask` answers: {value, error, again}. It is asked again when one of `inputs` changes; an answer that comes
 // after that is dropped, and the last one is shown meanwhile.
 export function useAsked(ask, inputs) {
-  const [answer, setAnswer] = useState({ isLoading: true });
+  const [answer, setAnswer] = useState({});
   const [turn, setTurn] = useState(0);
   useEffect(() => {
     let isWanted = true;
@@ -53,9 +53,9 @@ export function Toolbar({ children, label }) {
   return html`<div class="toolbar" role="group" aria-label=${label}>${children}</div>`;
 }
 
-export function Field({ label, value, change, type = "search", list, ...rest }) {
+export function Field({ label, value, change, type = "search", ...rest }) {
   return html`<label class="field"><span>${label}</span>
-    <input type=${type} value=${value} list=${list} spellcheck=${false} autocomplete="off" onInput=${(event) => change(event.target.value)} ...${rest} /></label>`;
+    <input type=${type} value=${value} spellcheck=${false} autocomplete="off" onInput=${(event) => change(event.target.value)} ...${rest} /></label>`;
 }
 
 export function Choice({ label, value, change, options }) {
@@ -125,11 +125,14 @@ export function Code({ text, language }) {
 
 const LONGEST_HIGHLIGHTED = 200000; // characters; longer texts are shown plain, at once
 
-// The tokens of a text as nodes: Prism finds them, Preact makes them, so the text stays text.
-function highlighted(text, language) {
+// The tokens of a text, as Prism finds them: the text itself if it is longer than `most`.
+export function tokensOf(text, language, most) {
   const grammar = Prism.languages[language];
-  return grammar && text.length <= LONGEST_HIGHLIGHTED ? Prism.tokenize(text, grammar).map(tokenNode) : text;
+  return grammar && text.length <= most ? Prism.tokenize(text, grammar) : [text];
 }
+
+// Preact makes the nodes, so the text stays text.
+const highlighted = (text, language) => tokensOf(text, language, LONGEST_HIGHLIGHTED).map(tokenNode);
 
 function tokenNode(token) {
   if (typeof token === "string") return token;
