@@ -170,6 +170,10 @@ def test_a_conversion_by_a_function() -> None:
         with noxu.fault(webhook={"delay": "1ms"}) as hit:
             assert noxu.get("widgets.v2.example.com", "a")["apiVersion"] == "example.com/v2"
         assert hit.hits == 1
+        for of_writes in ({"webhook": "deny"}, {"webhook": "fail", "verbs": ["update"]}):
+            with noxu.fault(**of_writes, times=1) as hit:
+                assert noxu.get("widgets.v2.example.com", "a")
+            assert hit.hits == 0  # which is left for a write
 
 
 def test_a_lease_cannot_be_renewed(noxu: Noxu) -> None:

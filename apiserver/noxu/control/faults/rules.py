@@ -42,6 +42,10 @@ MAX_RULES: Final = 1000
 MAX_NAME: Final = 100  # characters
 
 
+CONVERSION: Final = "convert"
+"""The verb of a review of a conversion, which is no request: only rules about webhooks that name no verbs have it."""
+
+
 class Match(NamedTuple):
     """What a request has to have; None: anything. `user` and `agent` are patterns, in which * stands for any text."""
 
@@ -147,6 +151,8 @@ def _parse(rule: Object, name: str, path: str, problems: _Problems) -> Rule:
     if parameters.get("what") == "resume" and scope == "program":
         problems.append((f"{path}.process", "a paused program asks for nothing: resume needs a trigger, and no match"))
     verbs = match.verbs if kind.verbs is None else match.verbs.intersection(kind.verbs)
+    if named[0] == "webhook" and parameters.get("what") != "deny" and match.verbs == frozenset(VERBS):
+        verbs |= {CONVERSION}
     if named[0] == "lease":
         if match.resource not in (None, *_LEASES):
             problems.append((f"{path}.match.resource", "lease is about leases.coordination.k8s.io"))

@@ -1,7 +1,7 @@
 """What faults do to the calls of webhooks, and of functions in their place: they are late, fail, or deny what they review.
 
-A rule matches the request that is reviewed: its verb, resource, namespace, name and user. A review of a conversion names no
-resource, namespace, name or user, so rules that match one are not about it; nothing can deny it.
+A rule matches the request that is reviewed: its verb, resource, namespace, name and user. A review of a conversion has none
+of them, so rules that match one are not about it; nothing can deny it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Final
 
 from noxu.api import codec
 from noxu.control.faults.armed import Armed, Asked
+from noxu.control.faults.rules import CONVERSION
 from noxu.values import Object
 from noxu.webhook.client import CallFailed, WebhookEndpoint, WebhookReply
 
@@ -51,7 +52,7 @@ def asked_of(review: Object) -> Asked:
     name = ".".join(filter(None, (resource.get("resource", ""), resource.get("group", ""))))
     user = (request.get("userInfo") or {}).get("username", "")
     return Asked(
-        _VERBS.get(request.get("operation", ""), "update"),
+        _VERBS.get(request.get("operation", ""), CONVERSION),
         name,
         request.get("subResource", ""),
         request.get("namespace", ""),
