@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
+from typing import Any
 
 import pytest
 
@@ -35,3 +37,29 @@ def test_a_call_that_comes_while_the_server_stops_ends() -> None:
         stopping.join()
         with pytest.raises(Stopped):
             runner.submit(asyncio.sleep(3600))
+
+
+class CollectsGarbage:
+    """A loop that is asked for something at the moment at which Python collects garbage."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+
+    def is_closed(self) -> bool:
+        gc.collect()
+        return self._loop.is_closed()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loop, name)
+
+
+def test_a_watch_that_is_collected_during_a_call_does_not_hold_it(noxu: Noxu, monkeypatch: pytest.MonkeyPatch) -> None:
+    forgotten: list[object] = [noxu.watch("configmaps")]
+    forgotten.append(forgotten)  # a cycle, which only the collector finds
+    del forgotten
+    with monkeypatch.context() as patched:
+        patched.setattr(noxu._runner, "loop", CollectsGarbage(noxu._runner.loop))
+        called = threading.Thread(target=lambda: noxu._runner.submit(asyncio.sleep(0)), daemon=True)
+        called.start()
+        called.join(HANGS_AFTER)
+        assert not called.is_alive()

@@ -98,7 +98,8 @@ class Runner:
         self._error: BaseException | None = None
         self._thread: threading.Thread | None = None
         self._stopped: Server | None = None
-        self._lock = threading.Lock()
+        # a forgotten watch is closed wherever Python collects garbage, also by a thread that has the lock
+        self._lock = threading.RLock()
         self._waiting: set[Future[Any]] = set()  # shared with the threads that submit, under the lock
 
     @property

@@ -7,6 +7,7 @@ when the server ends it.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Mapping
 from concurrent.futures import Future
 from types import TracebackType
@@ -17,7 +18,7 @@ import aiohttp
 from noxu.api import codec
 from noxu.testing import calls
 from noxu.testing.client import UserClient, error_from_status
-from noxu.testing.errors import WaitTimeout, hidden
+from noxu.testing.errors import Stopped, WaitTimeout, hidden
 from noxu.testing.session import Runner
 from noxu.values import Object
 
@@ -82,7 +83,7 @@ class Watch:
 
     def close(self) -> None:
         """End the watch. It may be called twice, and does not wait."""
-        if self._runner.is_running:
+        with contextlib.suppress(Stopped):  # its server has ended it
             self._runner.submit(self._close())
 
     def __del__(self) -> None:
