@@ -139,16 +139,17 @@ def parse(value: Json) -> RunPlan:
 def _of_faults(value: Object) -> Object:
     """A plan of faults as a plan of a run. Raises PlanError."""
     try:
-        found = fault_plans.checked(value).rules
+        found: Sequence[Json] = fault_plans.checked(value).rules
     except ApiError as error:
         raise PlanError(error.message) from None
-    if by_chance := next((rule for rule in found if isinstance(rule, dict) and "probability" in rule), None):
+    written = [rule for rule in found if isinstance(rule, dict)]
+    if by_chance := next((rule for rule in written if "probability" in rule), None):
         raise PlanError(
             f"rules: {by_chance.get('name', 'a rule')} hits by chance, and a run is to be the same again: `nth` and `times` say which"
         )
-    effects = [name for rule in found if isinstance(rule, dict) for name in rule if name in _CLASSES]
-    title = ", ".join(str(rule["name"]) for rule in found if isinstance(rule, dict) and "name" in rule)
-    return {"class": _CLASSES[effects[0]] if effects else "refused", "title": title, "faults": list(found)}
+    effects = [_CLASSES[name] for rule in written for name in rule if name in _CLASSES]
+    title = ", ".join(str(rule["name"]) for rule in written if "name" in rule)
+    return {"class": effects[0] if effects else "refused", "title": title, "faults": list(found)}
 
 
 def _check_names(value: Object, known: Sequence[str], place: str) -> None:
