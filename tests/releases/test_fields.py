@@ -17,7 +17,7 @@ from noxu import releases
 from noxu.discovery.openapi_definitions import in_v3, name_of, reached
 from noxu.go.structs import Struct, Type, decode
 from noxu.kinds import facts
-from noxu.kinds.facts import Origin
+from noxu.kinds.facts import ReleasePart
 from noxu.kinds.scheme import by_group_kind, served
 from noxu.releases import NEWEST
 from noxu.values import Object
@@ -154,7 +154,7 @@ def test_a_list_is_merged_by_key_since_it_has_the_marker() -> None:
 
 
 def test_an_enum_has_the_values_of_the_release() -> None:
-    operators = {r: facts.enum("TolerationOperator", Origin("core/v1", r)) for r in (34, 35)}
+    operators = {r: facts.enum("TolerationOperator", ReleasePart("core/v1", r)) for r in (34, 35)}
     assert operators == {34: ["Exists", "Equal"], 35: ["Exists", "Equal", "Lt", "Gt"]}
 
 

@@ -311,7 +311,7 @@ def _property(field: Field, field_facts: dict[str, facts.FieldFacts], tables: _T
     return schema
 
 
-def _restrict(schema: Object, expression: Json, origin: facts.Origin) -> None:
+def _restrict(schema: Object, expression: Json, origin: facts.ReleasePart) -> None:
     """Add the values of an enum, in place; also those of a list's items or a map's values. Upstream sorts them."""
     while not isinstance(expression, str):
         schema = schema["items" if isinstance(expression, list) else "additionalProperties"]

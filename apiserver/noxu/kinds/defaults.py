@@ -20,7 +20,7 @@ from typing import Any, Final
 from noxu.cpu_budget import spend
 from noxu.go.structs import FEW, ITEM_UNITS
 from noxu.kinds import facts
-from noxu.kinds.facts import Origin
+from noxu.kinds.facts import ReleasePart
 from noxu.releases import NEWEST
 from noxu.values import Json, Object, copy
 
@@ -38,7 +38,7 @@ _MILLI: Final = -3
 def defaulter(key: str, release: int = NEWEST) -> Fill | None:
     """The function that fills in the defaults of a type, such as `core/v1.Pod`; None if it has none."""
     part, _, name = key.rpartition(".")
-    origin = Origin(part, release)
+    origin = ReleasePart(part, release)
     type_facts = facts.types_of(origin)[name]
     if key == _QUANTITIES:
         return _round_up
@@ -71,7 +71,7 @@ def defaulter(key: str, release: int = NEWEST) -> Fill | None:
     return fill_in
 
 
-def _of_expression(expression: Json, origin: Origin) -> Fill | None:
+def _of_expression(expression: Json, origin: ReleasePart) -> Fill | None:
     if isinstance(expression, list):
         below = _of_expression(expression[0], origin)
         return None if below is None else _each(below)
@@ -102,7 +102,7 @@ def _rules() -> dict[str, list[Object]]:
 def _with_embedded(key: str, release: int) -> Iterator[str]:
     yield key
     part, _, name = key.rpartition(".")
-    for field_facts in facts.types_of(Origin(part, release))[name]["fields"]:
+    for field_facts in facts.types_of(ReleasePart(part, release))[name]["fields"]:
         if isinstance(field_facts, dict) and not field_facts["embed"].endswith("TypeMeta"):
             yield from _with_embedded(facts.qualified(field_facts["embed"], part), release)
 

@@ -100,20 +100,20 @@ def types(part: str) -> dict[str, Object]:
     return type_facts
 
 
-class Origin(NamedTuple):
+class ReleasePart(NamedTuple):
     """What a type is made from: the part of the data, such as `core/v1`, and the release of Kubernetes."""
 
     part: str
     release: int
 
 
-def types_of(origin: Origin) -> dict[str, Object]:
+def types_of(origin: ReleasePart) -> dict[str, Object]:
     """The types of a part in a release."""
     return types(origin.part) if origin.release == NEWEST or origin.part == _META else _older_types(origin)
 
 
 @cache
-def _older_types(origin: Origin) -> dict[str, Object]:
+def _older_types(origin: ReleasePart) -> dict[str, Object]:
     type_facts = dict(types(origin.part))
     for key, differences in _older().items():
         part, _, name = key.rpartition(".")
@@ -158,7 +158,7 @@ def struct(key: str, release: int = NEWEST) -> Struct:
     atomic).
     """
     part, _, name = key.rpartition(".")
-    origin = Origin(part, NEWEST if part == _META else release)
+    origin = ReleasePart(part, NEWEST if part == _META else release)
     cached = _STRUCTS.get((name, origin))
     if cached is not None:
         return cached
@@ -169,25 +169,25 @@ def struct(key: str, release: int = NEWEST) -> Struct:
     return cached
 
 
-_OF_METADATA: Final = Origin(_META, NEWEST)
+_OF_METADATA: Final = ReleasePart(_META, NEWEST)
 _STRUCTS: Final = {(name, _OF_METADATA): table for name, table in _METADATA.items()}
 _ORIGINS: Final = dict.fromkeys(_METADATA.values(), _OF_METADATA)
 
 
-def origin_of(table: Struct) -> Origin:
+def origin_of(table: Struct) -> ReleasePart:
     """What a struct is made from; the part is "" if it is not from the data."""
     return _ORIGINS.get(table, _OWN)
 
 
-_OWN: Final = Origin("", NEWEST)
+_OWN: Final = ReleasePart("", NEWEST)
 
 
-def _load(table: Struct, origin: Origin) -> None:
+def _load(table: Struct, origin: ReleasePart) -> None:
     facts = types_of(origin)[table.name]
     table.define(*_fields(facts, origin), atomic="atomic" in facts)
 
 
-def _fields(facts: Object, origin: Origin, inline: str = "", within: tuple[int, ...] = ()) -> Iterator[Field]:
+def _fields(facts: Object, origin: ReleasePart, inline: str = "", within: tuple[int, ...] = ()) -> Iterator[Field]:
     """The fields of a struct and of those that it embeds; `inline` and `within` are the names and numbers of these."""
     for declared in facts["fields"]:
         if isinstance(declared, dict):
@@ -197,7 +197,7 @@ def _fields(facts: Object, origin: Origin, inline: str = "", within: tuple[int, 
             if name == "TypeMeta":
                 yield from (Field(field, STRING, inline="TypeMeta") for field in ("kind", "apiVersion"))
             else:
-                embedded = Origin(inner, origin.release)
+                embedded = ReleasePart(inner, origin.release)
                 yield from _fields(types_of(embedded)[name], embedded, path, numbers)
             continue
         name, expression, number, write, extra = (
@@ -224,7 +224,7 @@ class FieldFacts(NamedTuple):
     expression: Json
     write: str
     extra: Object
-    origin: Origin
+    origin: ReleasePart
 
 
 @cache
@@ -232,7 +232,7 @@ def fields(key: str, release: int = NEWEST) -> tuple[FieldFacts, ...]:
     """The fields of a struct such as `core/v1.Pod`, with those that it embeds; without TypeMeta."""
     collected: list[FieldFacts] = []
     part, _, name = key.rpartition(".")
-    origin = Origin(part, release)
+    origin = ReleasePart(part, release)
     for declared in types_of(origin)[name]["fields"]:
         if isinstance(declared, dict):
             if not declared["embed"].endswith("TypeMeta"):
@@ -243,7 +243,7 @@ def fields(key: str, release: int = NEWEST) -> tuple[FieldFacts, ...]:
     return tuple(collected)
 
 
-def enum(name: str, origin: Origin) -> list[str]:
+def enum(name: str, origin: ReleasePart) -> list[str]:
     """The values of an enum type, in the order of declaration; [] for any other type.
 
     Those of meta/v1 are enums for validation only: they do not have the marker `+enum`.
@@ -253,7 +253,7 @@ def enum(name: str, origin: Origin) -> list[str]:
     inner, _, bare = qualified(name, origin.part).rpartition(".")
     if inner == _META:
         return []
-    values: list[str] = types_of(Origin(inner, origin.release)).get(bare, {}).get("enum", [])
+    values: list[str] = types_of(ReleasePart(inner, origin.release)).get(bare, {}).get("enum", [])
     return values
 
 
@@ -271,7 +271,7 @@ def qualified(name: str, part: str) -> str:
     return name if "." in name else f"{part}.{name}"
 
 
-def _type(expression: Json, origin: Origin) -> Type:
+def _type(expression: Json, origin: ReleasePart) -> Type:
     if isinstance(expression, list):
         return List(_type(expression[0], origin))
     if isinstance(expression, dict):
@@ -286,7 +286,7 @@ def _type(expression: Json, origin: Origin) -> Type:
 def _named(key: str, release: int) -> Type:
     """A type that has a name: a struct, or another type with a name of its own."""
     part, _, name = key.rpartition(".")
-    origin = Origin(part, release)
+    origin = ReleasePart(part, release)
     facts = types_of(origin).get(name, {})
     if "is" not in facts:
         return struct(key, release)
