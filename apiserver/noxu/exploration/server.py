@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from noxu.api.errors import ApiError
+from noxu.clock import AdjustableClock
 from noxu.config import ServiceName
 from noxu.control.fault_triggers import WRITER
 from noxu.control.idle import until_idle
@@ -80,6 +81,8 @@ class ExploredServer(Noxu):
         """In how many seconds the server itself does something, at the earliest."""
         server = self._server
         due = [at for controller in server.plane.all_controllers for at in controller.queue.due().values()]
+        if not isinstance(server.clock, AdjustableClock):
+            return 0.0  # what sleeps there is not known
         clock = server.clock.state
         if clock.due is not None and clock.speed:
             due.append((clock.due - clock.now).total_seconds() / clock.speed)
