@@ -58,6 +58,7 @@ class Connection(Outgoing):
         "_http", "_idle_since", "_idle_timer", "_is_body_full", "_is_counted", "_is_paused", "_is_plain", "_is_queue_full",
         "_is_upgraded", "_kept_target", "_pipelined", "_queue", "_receive_frames", "_tail", "_waiter", "closes", "peername",
         "task",
+        "was_used",
     )  # fmt: skip
 
     def __init__(self, handle: Handle, loop: asyncio.AbstractEventLoop, clients: Clients) -> None:
@@ -66,6 +67,7 @@ class Connection(Outgoing):
         self.task: asyncio.Task[None] | None = None
         self.peername: Any = None  # also for the audit log, when the client is gone
         self.closes = False
+        self.was_used = False
         self._handle = handle
         self._http: HttpRequestParser | None = HttpRequestParser(
             self,
@@ -356,7 +358,7 @@ class Connection(Outgoing):
         """A head is complete, and its request is the last one in the queue."""
         if self._head_timer is not None or self._head_bytes:
             self._end_head()
-        self._clients.connections.used(self)
+        self.was_used = True
         waiter = self._waiter
         if waiter is not None and not waiter.done():
             waiter.set_result(None)
