@@ -209,6 +209,18 @@ class Connection(Outgoing):
             if self._is_counted or self._head_bytes or target > self._kept_target or self._idle_timer is None:
                 self._begin_idling(target)
 
+    def answer(self, data: bytes) -> Awaitable[None] | None:
+        """Write the beginning of an answer, or all of it. None if the kernel has taken it, else what to await.
+
+        Raises ConnectionError if the client is gone, and so does the awaitable.
+        """
+        transport = self.transport
+        if transport is None or transport.is_closing():
+            raise ConnectionResetError("the client is gone")
+        self.has_answered = True
+        transport.write(data)
+        return self.drain() if self.writing_paused else None
+
     async def _linger(self, body: StreamReader) -> None:
         """Read the rest of a refused body for a while, so that the client receives the answer; then close."""
         with contextlib.suppress(TimeoutError, ApiError):  # ApiError: the rest is malformed

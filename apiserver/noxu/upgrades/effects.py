@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 from noxu.api.field import FieldError, Path
 from noxu.crd.types import served_versions, storage_version
-from noxu.registry.draft import Action, Draft, WriteRequest
+from noxu.registry.draft import Action, WriteRequest, draft_for
 from noxu.registry.resource import Resource, Versions
 from noxu.registry.strategies import STRATEGIES, revalidate
 from noxu.schema.structural import MISSING
@@ -65,7 +65,7 @@ def effect_of(stored: Object, old: Versions, new: Versions) -> ObjectEffect:
 
 def _update_errors(value: Object, resource: Resource) -> list[FieldError]:
     """Those of an update that leaves an object as it is."""
-    draft = Draft(WriteRequest(Action.REPLACE, resource))
+    draft = draft_for(WriteRequest(Action.REPLACE, resource))
     old = {**value, "metadata": {"resourceVersion": "1", **value["metadata"]}}
     draft.old, draft.new = old, copy(old)
     STRATEGIES[resource.type].validate(draft)
