@@ -536,6 +536,8 @@ class Writer:
     ) -> Written:
         """Import the driver, which is what writes from now on."""
         driver = (await imported("noxu.registry.write")).write
-        self.write = write = partial(driver, self.environment)  # no call in between, from the second write on
+        write = partial(driver, self.environment)
+        if self.write == self._first:  # else it was replaced meanwhile
+            self.write = write  # no call in between, from the second write on
         written: Written = await write(request, outcome, trace)
         return written
