@@ -436,26 +436,26 @@ class Draft:
 
     request: WriteRequest
     resource: Resource
-    operation: Operation
+    operation: Operation  # changed where nothing is found, before other stages read it
     """A replace or apply that finds no object becomes a CREATE."""
     environment: WriteEnvironment
     outcome: Outcome
     now: str
     """The time of the write in RFC 3339, the same for all fields of the object."""
-    weight: int
+    weight: int  # only ever increases
     """Bytes to process: increased if the stored object or a webhook's response is larger than the request."""
-    sent: ObjectPatch | Configuration | Merged | NewScale | None = None
-    """What the body has instead of an object, replaced as a whole by the stage that uses it up. A patch is kept for errors
-    about the patched object, which quote it."""
+    sent: ObjectPatch | Configuration | Merged | NewScale | None = (
+        None  # replaced as a whole by the stage that uses it up
+    )
+    """What the body has instead of an object. A patch is kept for errors about the patched object, which quote it."""
     stored: Stored | None = None
     """The stored object, None if it does not exist."""
-    old: Object | None = None
-    """The stored object at the request's version, None if it does not exist. Never changed: its sets of owned fields are
-    shared with other objects."""
-    new: Object = field(default_factory=dict)
-    """The new object, which nearly every stage changes in place. Empty for a delete that removes the object at once."""
-    form: Form = UNKNOWN
-    """What the fast path has found about `new`, set again by every stage after which it may not hold."""
+    old: Object | None = None  # never changed: its sets of owned fields are shared with other objects
+    """The stored object at the request's version, None if it does not exist."""
+    new: Object = field(default_factory=dict)  # changed in place by nearly every stage
+    """The new object, which stages change in place. Empty for a delete that removes the object at once."""
+    form: Form = UNKNOWN  # set again by every stage after which it may not hold
+    """What the fast path has found about `new`."""
     mutated: bool = False
     """Mutating admission has changed the object."""
     admission: object = None
