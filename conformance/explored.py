@@ -60,6 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--binary", type=Path, required=True, help="what was built of it")
     parser.add_argument("--budget", type=duration, default=600.0, help="for how long to explore (default: 10m)")
     parser.add_argument("--class", dest="classes", action="append", default=[], help="plans of this class only")
+    parser.add_argument("--only", default="", metavar="PATTERN", help="plans whose titles match a regular expression")
     parser.add_argument("--output", type=Path, help="a directory for plans and recordings of what is found")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="another value of the file")
     options = parser.parse_args(arguments)
@@ -67,21 +68,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given |= {"CHECKOUT": str(options.checkout.resolve()), "BINARY": str(options.binary.resolve())}
     exploration, bugs = read(options.file, given)
     exploration = replace(exploration, budget=options.budget, classes=tuple(options.classes))
-    found = {bug.issue: line for bug, line in _explored(exploration, bugs, options.output)}
+    found = {bug.issue: line for bug, line in _explored(exploration, bugs, options.output, options.only)}
     for bug in bugs:
         print(f"issue {bug.issue}: {found.get(bug.issue, 'is not found')}")
     return sum(bug.issue not in found for bug in bugs)
 
 
 def _explored(
-    exploration: Exploration, bugs: Sequence[KnownBug], output: Path | None
+    exploration: Exploration, bugs: Sequence[KnownBug], output: Path | None, only: str
 ) -> Iterator[tuple[KnownBug, str]]:
     """Each bug that is found, with a line about it."""
     began, number = time.monotonic(), 0
     learnt = exploring.learn(exploration)
-    print(f"{time.monotonic() - began:.0f} s: {len(learnt.plans)} plans", flush=True)
+    chosen = [plan for plan in learnt.plans if re.search(only, plan.title)]
+    print(f"{time.monotonic() - began:.0f} s: {len(chosen)} plans", flush=True)
     until = began + exploration.budget
-    for happening in exploring.explore(exploration, learnt, learnt.plans, until=until):
+    for happening in exploring.explore(exploration, learnt, chosen, until=until):
         after = time.monotonic() - began
         if isinstance(happening, Judged):
             number += 1
@@ -93,7 +95,7 @@ def _explored(
             _write(output, happening)
         if happening.is_stable:
             yield from ((bug, f"after {after:.0f} s and {number} plans: {happening.finding.sentence}") for bug in shown)
-    print(f"{time.monotonic() - began:.0f} s: {number} of {len(learnt.plans)} plans were run", flush=True)
+    print(f"{time.monotonic() - began:.0f} s: {number} of {len(chosen)} plans were run", flush=True)
 
 
 def _failed(judged: Judged, after: float) -> None:

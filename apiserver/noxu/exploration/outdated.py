@@ -48,6 +48,7 @@ def stale(considered: Considered) -> Iterator[RunPlan]:
     for place, of_object in transitions(considered).items():
         for view in _old_views(of_object):
             acted = burst_after(considered.recording, view.later.change)
+            before = _acted_before(considered, view, of_object)
             happened = f"{named(place)}: {view.later.what}"
             moments = [(view.later.trigger, happened, -0.7)]
             if (last := _last(acted)) is not None:
@@ -63,7 +64,7 @@ def stale(considered: Considered) -> Iterator[RunPlan]:
                         f"the controller starts again when {words}, and sees {seen} as it was {view.what}",
                         moves=tuple(_moves(view, moment, resources)),
                         about=("stale", place.resource, view.what, words, str(whole)),
-                        worth=_worth_of(view, acted) - (0.5 if whole else 0.0) + worth,
+                        worth=_worth_of(view, [*before, *acted]) - (0.5 if whole else 0.0) + worth,
                     )
 
 
@@ -95,6 +96,17 @@ def _is_about_the_spec(change: RecordedChange) -> bool:
         path[0] in ("spec", "data") and at(change.before, path) is not None
         for path in differing(change.before, change.after)
     )
+
+
+def _acted_before(considered: Considered, view: _OldView, of_object: Sequence[Transition]) -> list[RecordedChange]:
+    """What the controller has written in the old state, and would write again when it sees that."""
+    if view.old is not None:
+        return []
+    until = view.later.change.revision
+    others = [each.change for each in of_object if not each.change.is_of_controller and each.change.revision < until]
+    if not others:
+        return []
+    return [each for each in burst_after(considered.recording, others[-1]) if each.revision < until]
 
 
 def _last(acted: Sequence[RecordedChange]) -> tuple[RecordedChange, Object] | None:
