@@ -27,6 +27,7 @@ from types import TracebackType
 from typing import Any, Final, TypeAlias
 
 from noxu.exploration import invariants, pod_mounts, processes, run_programs, run_steps, steps, webhook_servers
+from noxu.exploration.findings import own_steps
 from noxu.exploration.meanwhile import meanwhile
 from noxu.exploration.plans import RunPlan
 from noxu.exploration.recording import (
@@ -149,10 +150,14 @@ def _run(
             watched = run_programs.watches(server, programs.users)
             moves = server.moves(plan.moves, f"{CONTROLLER}*", restart)
             extra = {int(step["after"]): step for step in plan.steps}
+            own = own_steps(plan) if plan.klass == "drift" else range(0)
             for number, step in enumerate(_workload(exploration, extra), 1):
                 bounds.append(server.revision)
                 server.begin_step(moves, number)
+                before = dict(server.stored()) if exploration.resync and number in own else {}
                 results.append(run_steps.run_step(server, programs, step, exploration, number, moves))
+                if before:
+                    run_steps.until_restored(server, programs, exploration, before)
                 if results[-1].failure and plan.is_clean:
                     break
             fired = list(faults.fired)

@@ -14,6 +14,7 @@
     invariants:                             # CEL over objects('plural'), when a run is idle or at every revision
       - {always: "…", message: "…"}
     ignore: ["*.status.lastReconcile", "configmaps/leader*"]
+    resync: 30s                             # after so long the controller looks at everything by itself
     budget: 10m
     jobs: 2
 
@@ -89,6 +90,8 @@ class Exploration:
     budget: float = BUDGET
     jobs: int = 1
     quiet: float = QUIET
+    resync: float = 0.0
+    """After so many seconds the controller looks at everything by itself; 0: what it does not see at once, it does not see."""
     start_within: float = START_WITHIN
     webhooks: WebhookServer | None = None
     mutate: bool = False
@@ -283,6 +286,7 @@ _FIELDS: Final[Mapping[str, tuple[str, Any]]] = {
     "budget": ("budget", _seconds),
     "jobs": ("jobs", _number),
     "quiet": ("quiet", _seconds),
+    "resync": ("resync", _seconds),
     "webhooks": ("webhooks", _webhooks),
     "mutate": ("mutate", _boolean),
     "classes": ("classes", _classes),
