@@ -91,10 +91,14 @@ def check(exploration: Exploration) -> Exploration:
     """The exploration, ready to run: its programs exist, and find what they need. Raises NotRunnable, SettingsError, LoadError."""
     for controller in exploration.controllers:
         check_command(controller.command[0])
-    if any(controller.in_cluster for controller in exploration.controllers) and (failure := pod_mounts.failure()):
-        raise SettingsError(
-            f"controller.inCluster: {failure}; run as root, allow namespaces of users, or let the controller read $KUBECONFIG"
-        )
+    for controller in exploration.controllers:
+        if controller.has_mounts and (failure := pod_mounts.failure()):
+            what, instead = (
+                ("inCluster", "let the controller read $KUBECONFIG")
+                if controller.in_cluster
+                else ("hosts", "name them in /etc/hosts")
+            )
+            raise SettingsError(f"controller.{what}: {failure}; run as root, allow namespaces of users, or {instead}")
     return webhook_servers.prepared(exploration)
 
 
