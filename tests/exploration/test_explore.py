@@ -43,7 +43,8 @@ def test_a_crash_between_two_writes(arguments: tuple[str, ...], found: list[str]
     assert [finding.sentence for finding in judged.findings if finding.kind == "missing"] == found
     assert (judged.findings == []) == (not found)
     assert judged.recording is not None
-    plan, read = recording.from_bytes(recording.to_bytes(judged.recording, judged.plan.value))
+    file = recording.RunFile(judged.plan.value, judged.recording)
+    plan, read, *_ = recording.from_bytes(recording.to_bytes(file))
     assert plans.parse(plan).value == judged.plan.value
     assert [change.place for change in read.changes] == [change.place for change in judged.recording.changes]
     assert judging.judge(learnt.clean, judged.plan, read) == judged.findings
