@@ -126,7 +126,10 @@ def test_a_state_in_which_something_was_taken_away_comes_before_others() -> None
     first = (
         f"{start} 2 to 1, and it has written widgets a, and sees widgets as it was before spec.size went from 2 to 1"
     )
-    assert worth[again] == max(worth.values()) > worth[first]
+    gone = (
+        f"{start} 1 to 0, and it has written configmaps a, and sees widgets as it was before spec.size went from 1 to 0"
+    )
+    assert worth[again] == max(worth.values()) > worth[gone] > worth[first]
 
 
 def test_other_shapes_come_before_a_second_plan_of_a_shape() -> None:
