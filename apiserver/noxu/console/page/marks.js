@@ -74,7 +74,7 @@ export function selectMarks(list, { kind, client, object, outcome, noise }) {
     (mark) =>
       whats.includes(mark.what) &&
       (kind ? mark.resource === kind : noise || !NOISE.has(mark.resource)) &&
-      (client ? mark.lane === client || (mark.to || []).includes(client) : noise || !START.has(mark.lane)) &&
+      (client ? mark.lane === client || (mark.to || []).includes(client) : noise || (mark.at && !START.has(mark.lane))) &&
       (!name || mark.name.includes(name)) &&
       (!namespace || mark.namespace === namespace),
   );
@@ -106,7 +106,9 @@ export function chainOf(marks, mark) {
   return found;
 }
 
+// A time of 0 is not known: what was there when the server began to look.
 export const timeText = (at) => {
+  if (!at) return "at the start";
   const time = new Date(at * 1000);
   return `${time.toLocaleTimeString("en-GB")}.${String(time.getMilliseconds()).padStart(3, "0")}`;
 };
