@@ -116,7 +116,9 @@ def _write(directory: Path, found: Confirmed) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     plan: dict[str, Any] = found.plan.value
     (directory / f"explore-{found.number}.yaml").write_text(plans.text_of(found.plan), "utf-8")
-    (directory / f"explore-{found.number}.noxu").write_bytes(recording.to_bytes(found.recording, plan))
+    (directory / f"explore-{found.number}.noxu").write_bytes(
+        recording.to_bytes(recording.RunFile(plan, found.recording))
+    )
 
 
 if __name__ == "__main__":

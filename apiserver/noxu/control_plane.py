@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from noxu.admission import plugins
 from noxu.admission.chain import Chain
 from noxu.clock import SYSTEM_CLOCK, Clock
-from noxu.config import PROTOBUF, Config, LeaderElection
+from noxu.config import PROTOBUF, Config, LeaderElection, StartError
 from noxu.controllers import access_rules, constructors, default_objects, manager
 from noxu.controllers.account_tokens import LegacyTokenController
 from noxu.controllers.api_services import APIServiceController
@@ -34,6 +34,7 @@ from noxu.controllers.leader_election import Election
 from noxu.controllers.service_addresses import ServiceAddressController
 from noxu.features import ALWAYS_ALLOW, DEFAULT_PLUGINS, RBAC, Features
 from noxu.identifiers import SYSTEM_IDENTIFIERS, Identifiers
+from noxu.registry import further_versions
 from noxu.registry.access import Authorize
 from noxu.registry.builtin import built_in_versions, definitions_resource
 from noxu.registry.cache import WatchCache
@@ -224,33 +225,38 @@ def _persistence(config: Config, store: Store, cache: WatchCache) -> Persistence
 
 
 @cached
-def _built_in(has_foreign: bool) -> Sequence[Versions]:
+def _built_in(release: int, has_foreign: bool) -> Sequence[Versions]:
     """The resources of every server: in a process they are made once. They have no state but what is compiled for them."""
-    return definitions_resource(), *built_in_versions(has_foreign=has_foreign)
+    return definitions_resource(), *built_in_versions(release, has_foreign=has_foreign)
 
 
 @lru_cache(maxsize=4)
-def _built_in_resources(has_foreign: bool, disabled: frozenset[tuple[str, ...]]) -> ServedResources:
-    return ServedResources(_built_in(has_foreign), disabled=disabled)
+def _built_in_resources(release: int, has_foreign: bool, disabled: frozenset[tuple[str, ...]]) -> ServedResources:
+    return ServedResources(_built_in(release, has_foreign), disabled=disabled)
 
 
 def _served_resources(config: Config, store: Store, seams: Seams) -> LiveResources:
     """The built-in kinds of the release, those of foreign definitions, and the metrics of simulated nodes."""
-    disabled = config.disabled | later(config.features.release)
-    served_resources = LiveResources(_built_in_resources(store.shared, disabled))
-    served: dict[str, Versions] = {}
+    release = config.features.release
+    disabled = config.disabled | later(release)
+    served_resources = LiveResources(_built_in_resources(release, store.shared, disabled))
+    built_in, served = _built_in(release, store.shared), dict[str, Versions]()
     if seams.foreign:
         from noxu.registry.custom import (
             versions_of,  # imports all that knows schemas, and few servers have such definitions
         )
 
-        served = {definition["metadata"]["name"]: versions_of(definition, since=0) for definition in seams.foreign}
+        try:
+            built_in, others = further_versions.with_further(built_in, seams.foreign, has_foreign=store.shared)
+        except ValueError as error:
+            raise StartError(f"--kinds: {error}") from None
+        served = {definition["metadata"]["name"]: versions_of(definition, since=0) for definition in others}
         for versions in served.values():
             versions.keep_encoded()
     if config.nodes is not None:
         served |= import_module(METRICS).served()
-    if served:
-        served_resources.current = ServedResources(_built_in(store.shared), served, disabled=disabled)
+    if served or seams.foreign:
+        served_resources.current = ServedResources(built_in, served, disabled=disabled)
     return served_resources
 
 

@@ -14,6 +14,7 @@ import pytest
 from conformance.client import Client
 from noxu.config import Config, StartError
 from noxu.process import server
+from noxu.testing.handle import Noxu
 from tests.crd.test_openapi_kinds import GROUP, ROOT, V3
 from tests.optional import needs_program
 
@@ -98,6 +99,32 @@ def test_kubectl_top_shows_metrics(started: Any, tmp_path: Path) -> None:
         assert ran.stdout.split() == ["n", "250m", "25%", "1024Mi", "25%"], ran.stderr
 
     started(work)
+
+
+BUDGETS = "/apis/policy/v1beta1/namespaces/{namespace}/poddisruptionbudgets"
+
+
+def test_another_version_of_a_built_in_kind_is_one_of_its_views(tmp_path: Path) -> None:
+    """Controllers of the cluster find its objects, and clients of the version that is built in."""
+    kind = {"group": "policy", "version": "v1beta1", "kind": "PodDisruptionBudget"}
+    schemas = {"PodDisruptionBudget": {"type": "object", "x-kubernetes-group-version-kind": [kind]}}
+    listing = {"get": {"x-kubernetes-action": "list", "x-kubernetes-group-version-kind": kind}}
+    document = tmp_path / "policy.json"
+    document.write_text(json.dumps({"paths": {BUDGETS: listing}, "components": {"schemas": schemas}}))
+    wanted: Any = {
+        "apiVersion": "policy/v1beta1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "a"},
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "a"}}},
+    }
+    with Noxu(kinds=document, nodes=0) as noxu:
+        noxu.create(wanted)
+        noxu.idle()
+        found = noxu.get("policy/v1/PodDisruptionBudget", "a")
+        assert (found["apiVersion"], found["spec"]) == ("policy/v1", wanted["spec"])
+        assert found["status"]["observedGeneration"] == 1, "The disruption controller has seen it."
+        old = noxu.get("policy/v1beta1/PodDisruptionBudget", "a")
+        assert (old["apiVersion"], old["status"]) == ("policy/v1beta1", found["status"])
 
 
 REFUSED = [

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import gzip
 import http.client
+import json
 import threading
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-from noxu.commands.open import handler_of
-from noxu.exploration.recording import ObjectPlace, RecordedChange, RunRecording, to_bytes
+from noxu.commands.open import answered, handler_of
+from noxu.exploration.recording import ObjectPlace, RecordedChange, RunFile, RunRecording, to_bytes
 from noxu.recordings import lines
 from noxu.recordings.replaying import ReplayTarget
 from noxu.testing.handle import Noxu
@@ -112,7 +115,7 @@ def test_a_run_of_an_exploration_as_one_file(run: Run, here: Path) -> None:
         7, "create", "", place, "controller", None, {"kind": "Widget", "metadata": {"name": "a"}}, (), 0
     )
     run_ = RunRecording([change], [], [], [], [], "", 1.0)
-    (here / "explore-1.noxu").write_bytes(to_bytes(run_, {"title": "a crash"}))
+    (here / "explore-1.noxu").write_bytes(to_bytes(RunFile({"title": "a crash"}, run_)))
     assert run("open explore-1.noxu --html page.html").status == 0
     assert '"revision":7' in (here / "page.html").read_text()
 
@@ -130,6 +133,24 @@ def test_only_this_machine_is_shown_the_page(host: str, path: str, status: int) 
             answer = connection.getresponse()
             assert (answer.status, answer.read() == b"the page") == (status, status == 200)
         thread.join()
+
+
+def test_a_page_asks_about_a_further_file(file: Path) -> None:
+    content = base64.b64encode(gzip.compress(file.read_bytes())).decode()
+    status, body = answered(json.dumps({"name": "run.noxu", "content": content}).encode())
+    assert (status, json.loads(body)["/_noxu/console/session"]["mayOpen"]) == (200, True)
+
+
+@pytest.mark.parametrize(
+    ("sent", "message"),
+    [
+        (b"", "a recording has at most 3145728 bytes here"),
+        (b'{"name": "a.txt", "content": "aGVsbG8="}', "a.txt is no recording: `noxu serve --record FILE` makes one"),
+    ],
+    ids=["too long", "another file"],
+)
+def test_what_is_no_recording_is_refused(sent: bytes, message: str) -> None:
+    assert answered(sent) == (422, json.dumps({"message": message}).encode())
 
 
 def test_two_recordings_as_one_file(run: Run, file: Path, here: Path) -> None:

@@ -43,7 +43,8 @@ def test_a_crash_between_two_writes(arguments: tuple[str, ...], found: list[str]
     assert [finding.sentence for finding in judged.findings if finding.kind == "missing"] == found
     assert (judged.findings == []) == (not found)
     assert judged.recording is not None
-    plan, read = recording.from_bytes(recording.to_bytes(judged.recording, judged.plan.value))
+    file = recording.RunFile(judged.plan.value, judged.recording)
+    plan, read, *_ = recording.from_bytes(recording.to_bytes(file))
     assert plans.parse(plan).value == judged.plan.value
     assert [change.place for change in read.changes] == [change.place for change in judged.recording.changes]
     assert judging.judge(learnt.clean, judged.plan, read) == judged.findings
@@ -123,6 +124,7 @@ def test_a_program_gets_nothing_of_the_persons_environment(monkeypatch: pytest.M
         ("workload: [{wait: {kind: Widget, name: a}}]", r"workload\[0\]\.wait: it lacks for"),
         ("contrller: {command: [a]}", r"contrller: there is no such field"),
         ("controller: {comand: [a]}", r"controller\.comand: there is no such field"),
+        ("kinds: [gone.json]", r"kinds: there is no file .*gone\.json"),
         ("budget: 10", r"budget: it is a duration, such as 10m"),
         ("invariants: [{always: a, idle: b}]", r"invariants\[0\]: it has one of always, idle"),
         ("nodes: -1", r"nodes: it is a number that is not negative"),

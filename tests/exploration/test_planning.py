@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from noxu.exploration.planning import plans
-from noxu.exploration.plans import parse
+from noxu.exploration.plans import PlanError, parse
 from noxu.exploration.recording import ObjectPlace, bursts
 from noxu.exploration.transitions import Considered, consider, transitions
 from tests.exploration.recordings import CONFIGS, SECRETS, WIDGETS, Script, clean
@@ -240,3 +242,37 @@ def test_reads_are_refused_at_the_start_and_when_there_is_something_to_do() -> N
     ]
     assert later[0].moves[0]["when"] == {"created": WIDGETS, "name": "a", "namespace": "default"}
     assert {plan.about[2] for plan in found if not plan.moves} == {CONFIGS, SECRETS}
+
+
+CONFLICT = {"name": "a", "match": {"resource": "widgets", "verbs": ["update"]}, "error": "Conflict", "times": 1}
+FROZEN = {"match": {"resource": "widgets"}, "view": "freeze"}
+
+
+@pytest.mark.parametrize(
+    ("plan", "klass", "faults"),
+    [
+        ({"seed": 0, "rules": [CONFLICT]}, "refused", [CONFLICT]),
+        ({"rules": [{"process": {"kill": "after"}}, CONFLICT]}, "crash", [{"process": {"kill": "after"}}, CONFLICT]),
+        ({"rules": [FROZEN]}, "stale", [FROZEN]),
+        ({"presets": ["restart"]}, "refused", [{"name": "restart", "from": "1s", "restart": "2s"}]),
+    ],
+    ids=["a refusal", "a crash", "a view", "a preset"],
+)
+def test_a_plan_of_faults_is_one(plan: dict[str, object], klass: str, faults: list[object]) -> None:
+    found = parse(plan)
+    assert (found.klass, list(found.faults)) == (klass, faults)
+
+
+@pytest.mark.parametrize(
+    ("plan", "message"),
+    [
+        ({"presets": ["conflicts"]}, "rules: conflicts hits by chance"),
+        ({"rules": [{"erorr": "Conflict"}]}, "faults: the faults are invalid: rules[0].erorr: there is no such field"),
+        ({"rules": [], "sede": 1}, 'a plan has no "sede"'),
+    ],
+    ids=["chance", "a misspelt effect", "a misspelt field"],
+)
+def test_a_plan_of_faults_that_is_refused(plan: dict[str, object], message: str) -> None:
+    with pytest.raises(PlanError) as refusal:
+        parse(plan)
+    assert message in str(refusal.value)

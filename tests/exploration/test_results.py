@@ -62,7 +62,7 @@ def confirmed() -> Confirmed:
 
 def test_files_of_findings_are_never_overwritten(tmp_path: Path) -> None:
     (tmp_path / "explore-1.noxu").write_text("mine")
-    first, second = (results.saved(tmp_path, confirmed()) for _ in range(2))
+    first, second = (results.saved(tmp_path, confirmed(), recordings.clean().recording()) for _ in range(2))
     assert [path.name for path in (*first, *second)] == [
         "explore-2.yaml", "explore-2.noxu", "explore-3.yaml", "explore-3.noxu",
     ]  # fmt: skip

@@ -174,7 +174,7 @@ def _explore(options: argparse.Namespace, exploration: Exploration, plan: RunPla
             if isinstance(happening, Judged):
                 report_progress(len(outcome.judged), len(chosen))
                 continue
-            files[happening.number] = list(map(str, results.saved(options.output, happening)))
+            files[happening.number] = list(map(str, results.saved(options.output, happening, learnt.recordings[0])))
             if options.format == "text":
                 lines = report.finding_lines(happening, files[happening.number], learnt.recordings[0])
                 print("\n".join(lines), flush=True)

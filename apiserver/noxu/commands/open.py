@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import json
+from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Final
 
+from noxu.api.codec import MAX_BODY
 from noxu.commands import calls
 from noxu.console import static_file
-from noxu.console.recorded_answers import answers, two_runs
-from noxu.exploration.opened import recording_of
-from noxu.exploration.recording import from_bytes
-from noxu.recordings import lines
-from noxu.recordings.lines import ServerRecording
+from noxu.console.recorded_answers import two_runs
+from noxu.exploration import opened_files
 from noxu.values import Object
 
 LOOPBACK: Final = "127.0.0.1"
 NAMES: Final = (LOOPBACK, "localhost")
-GZIP: Final = b"\x1f\x8b"
 HEADERS: Final = (
     ("Content-Type", "text/html; charset=utf-8"),
     ("Cache-Control", "no-store"),
@@ -27,16 +26,18 @@ HEADERS: Final = (
     ("Cross-Origin-Resource-Policy", "same-origin"),
     ("Referrer-Policy", "no-referrer"),
 )
+JSON: Final = (("Content-Type", "application/json"), *HEADERS[1:])
 
 
 def run(options: argparse.Namespace) -> int:
     """Exit status 0, also after Ctrl-C; 1: the recording cannot be read, or the file not written."""
     try:
-        page = static_file.page(_answers(options.file, options.other))
+        found = _answers(options.file, options.other)
         if options.html is not None:
-            options.html.write_bytes(page)
+            options.html.write_bytes(static_file.page(found))
             return 0
-        serve(page, options.port)
+        found["/_noxu/console/session"]["mayOpen"] = True
+        serve(static_file.page(found, asks=True), options.port)
     except OSError as error:
         calls.complain(f"{error.filename or options.html or LOOPBACK}: {error.strerror or error}")
         return 1
@@ -47,21 +48,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _answers(file: Path, other: Path | None) -> Object:
+    """Raises OSError, ValueError."""
     if other is None:
-        return answers(opened(file))
-    return two_runs(opened(file), opened(other), (file.name, other.name))
-
-
-def opened(path: Path) -> ServerRecording:
-    """The recording of a server, or of a run of an exploration. Raises OSError, ValueError."""
-    content = path.read_bytes()
-    if not content.startswith(GZIP):
-        return lines.parse(content, str(path))
-    try:
-        plan, run_ = from_bytes(content)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
-    return recording_of(plan, run_)
+        return opened_files.page_answers(file.read_bytes(), str(file))
+    one, two = (opened_files.read(each.read_bytes(), str(each)) for each in (file, other))
+    return two_runs(one, two, (file.name, other.name))
 
 
 def serve(page: bytes, port: int) -> None:
@@ -76,14 +67,32 @@ def serve(page: bytes, port: int) -> None:
 
 def handler_of(page: bytes) -> type[BaseHTTPRequestHandler]:
     class PageHandler(BaseHTTPRequestHandler):
-        """Answers with the page, to who has asked for this machine by its name: a page of others cannot read it."""
+        """Answers with the page, and with what a page asks about a further file, to who has asked for this machine by its name.
+
+        A page of others can neither read nor ask: a body of JSON needs a leave that it does not get.
+        """
 
         def do_GET(self) -> None:
-            is_own = self.headers.get("Host", "").rpartition(":")[0] in NAMES
-            found = is_own and self.path == "/"
-            body = page if found else b"Only / of 127.0.0.1 is here.\n"
-            self.send_response(200 if found else 404)
-            for name, value in HEADERS if found else ():
+            if self._is_own() and self.path == "/":
+                self._send(200, page, HEADERS)
+            else:
+                self._send(404, b"Only / of 127.0.0.1 is here.\n")
+
+        def do_POST(self) -> None:
+            length = self.headers.get("Content-Length", "")
+            body = self.rfile.read(int(length)) if length.isdecimal() and int(length) <= MAX_BODY else b""
+            is_json = self.headers.get("Content-Type") == "application/json"
+            if self._is_own() and is_json and self.path == opened_files.PATH:
+                self._send(*answered(body), JSON)
+            else:
+                self._send(404, b"Only a recording is read here.\n")
+
+        def _is_own(self) -> bool:
+            return self.headers.get("Host", "").rpartition(":")[0] in NAMES
+
+        def _send(self, code: int, body: bytes, headers: Sequence[tuple[str, str]] = ()) -> None:
+            self.send_response(code)
+            for name, value in headers:
                 self.send_header(name, value)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -93,3 +102,17 @@ def handler_of(page: bytes) -> type[BaseHTTPRequestHandler]:
             """Say nothing."""
 
     return PageHandler
+
+
+def answered(body: bytes) -> tuple[int, bytes]:
+    """(200, what a page asks about the file that it has sent), or (422, why not)."""
+    try:
+        sent = json.loads(body)
+        found = opened_files.opened(str(sent["name"]), str(sent["content"]))
+    except (ValueError, KeyError, TypeError) as error:
+        message = (
+            f"{error}" if isinstance(error, ValueError) and body else f"a recording has at most {MAX_BODY} bytes here"
+        )
+        return 422, json.dumps({"message": message}).encode()
+    found["/_noxu/console/session"]["mayOpen"] = True
+    return 200, json.dumps(found).encode()

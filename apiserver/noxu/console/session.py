@@ -29,7 +29,7 @@ from noxu.registry.access import ANONYMOUS, User
 from noxu.values import Object
 
 PATH: Final = "/_noxu/console/session"
-FREE: Final = (PATH, "/_noxu/explain", "/_noxu/schema")
+FREE: Final = (PATH, "/_noxu/console/open", "/_noxu/explain", "/_noxu/schema")
 """What a page may send without the token: it changes nothing."""
 OF_BROWSERS: Final = ("Origin", "Sec-Fetch-Site")
 """Headers that no page can set or leave out."""

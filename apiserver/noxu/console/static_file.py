@@ -35,8 +35,8 @@ DATA: Final = "noxu-recording"
 """The id of the element with the data."""
 
 
-def page(answers: Object) -> bytes:
-    """The file, with what the page would ask a server: answers by their paths."""
+def page(answers: Object, *, asks: bool = False) -> bytes:
+    """The file, with what the page would ask a server: answers by their paths. `asks`: it may ask who has served it, too."""
     style, script = _text("style.css"), joined()
     policy = "; ".join(
         [
@@ -44,6 +44,7 @@ def page(answers: Object) -> bytes:
             f"script-src {_hash(script)}",
             f"style-src {_hash(style)}",
             "img-src data:",
+            *(["connect-src 'self'"] if asks else []),
             "base-uri 'none'",
             "form-action 'none'",
         ]

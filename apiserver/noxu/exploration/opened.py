@@ -2,13 +2,18 @@
 
 A run has no times and no requests of its own: what counts is the order of writes, so a write is a tenth of a second after the one
 before. The author takes the place of the client.
+
+`moments` says where in a run its plan has struck: a move at its revision; a fault at the write of the request that it hit, or
+before that write if the request was refused and made again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from noxu.exploration.recording import WORKLOAD, ObjectPlace, RecordedChange, RunRecording
+from noxu.exploration.plans import views_of
+from noxu.exploration.recording import VERBS, WORKLOAD, ObjectPlace, RecordedChange, RunRecording
 from noxu.recordings.lines import ServerRecording
 from noxu.values import Object
 
@@ -45,3 +50,71 @@ def _write(change: RecordedChange) -> Object:
         "why": [{"how": shown.how, "revision": shown.revision, "event": shown.event} for shown in change.why],
         "object": change.after,
     }
+
+
+# -- moments -----------------------------------------------------------------------------------------------------------
+
+
+def moments(plan: Object, run: RunRecording) -> list[Object]:
+    """`{"revision": 812, "before": false, "text": "the program is killed"}`; revision 0: no write is known of it."""
+    rules = {str(rule.get("name", "")): rule for rule in plan.get("faults", ())}
+    found = [_of_move(hit) if "move" in hit else _of_hit(hit, rules, run.changes) for hit in run.fired]
+    return sorted(found, key=lambda moment: moment["revision"])
+
+
+def _of_move(made: Object) -> Object:
+    return {
+        "revision": made["revision"],
+        "before": False,
+        "text": "; ".join(_done(made["move"])) or "a revision is marked",
+    }
+
+
+def _done(move: Object) -> Iterator[str]:
+    for view in views_of(move):
+        name = f" {view['name']}" if view.get("name") else ""
+        yield f"the view of {view['resource']}{name} {'is held' if view.get('hold') else 'stays at an earlier state'}"
+    if "faults" in move:
+        yield "faults begin"
+    if move.get("release"):
+        yield "what is seen is the present again"
+    if move.get("restart"):
+        yield "the program is killed, and starts again"
+    if "delete" in move:
+        yield "an object is deleted"
+
+
+def _of_hit(hit: Object, rules: dict[str, Object], changes: Sequence[RecordedChange]) -> Object:
+    asked, rule = hit.get("request") or {}, rules.get(hit["rule"], {})
+    effect = next((name for name in hit if name not in _OF_HITS), hit["rule"])
+    about = " ".join(filter(None, (asked.get("verb"), asked.get("resource"), asked.get("name"))))
+    text = _WORDS.get(effect, effect) + (f": {hit[effect]}" if isinstance(hit.get(effect), str) else "")
+    same = [change for change in changes if change.is_of_controller and _is_about(change, asked)]
+    number = int(rule.get("nth") or hit["number"])
+    return {
+        "revision": same[min(number, len(same)) - 1].revision if same else 0,
+        "before": effect in _REFUSING,
+        "text": f"{text} ({about})" if about else text,
+    }
+
+
+_OF_HITS: Final = ("rule", "number", "time", "request")
+_WORDS: Final[Mapping[str, str]] = {
+    "process": "the program is killed or paused",
+    "error": "the request is refused",
+    "reset": "the connection breaks",
+    "watch": "an event is lost or late",
+    "view": "an earlier state is shown",
+    "store": "the storage fails",
+}
+_REFUSING: Final = ("error", "delay", "hang")
+"""Effects after which there is no write, or a later one."""
+
+
+def _is_about(change: RecordedChange, asked: Object) -> bool:
+    return (
+        change.place.resource == asked.get("resource")
+        and asked.get("verb") in ("watch", VERBS.get(change.verb, change.verb))
+        and change.subresource == asked.get("subresource", "")
+        and asked.get("name", change.place.name) == change.place.name
+    )

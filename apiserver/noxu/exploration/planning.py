@@ -23,7 +23,7 @@ from typing import Any, Final
 
 from noxu.exploration import mutations, outdated
 from noxu.exploration.plans import WORKLOADS, RunPlan
-from noxu.exploration.recording import CONTROLLER, WORKLOAD, RecordedChange, bursts
+from noxu.exploration.recording import CONTROLLER, VERBS, WORKLOAD, RecordedChange, bursts
 from noxu.exploration.transitions import (
     Considered,
     at,
@@ -37,8 +37,6 @@ from noxu.exploration.transitions import (
 from noxu.values import Object
 
 USER: Final = f"{CONTROLLER}*"
-VERBS: Final[Mapping[str, str]] = {"apply": "patch"}
-"""The verb of the API for that of a recorded write."""
 _MAX_DRIFTS: Final = 3  # fields of a kind of object
 
 

@@ -15,6 +15,9 @@ the revision a name, or the one just before it (`before: true`). `when: {step: 3
 view ends, and never sees what was between). `restart` kills the program, which is started again; `delete` deletes an object.
 A view ends when the workload waits for something, because the controller cannot do what it sees no reason for. `through: 5` lets it
 last: until step 5 is done, the workload does not wait. What is left of views and faults ends with the last step of the workload.
+
+A plan of faults (`control.faults.plans`: `seed`, `presets`, `rules`), as the console saves it, is one, too, if nothing in it is left to
+chance; its class is that of its first effect.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ import yaml
 
 from noxu.api.errors import ApiError
 from noxu.arguments.explore import CLASSES
+from noxu.control.faults import plans as fault_plans
 from noxu.control.faults import rules, triggers
 from noxu.features import meant
 from noxu.values import Json, Object
@@ -36,6 +40,17 @@ WORKLOADS: Final = ("statefulsets.apps", "deployments.apps", "daemonsets.apps", 
 _FIELDS: Final = ("class", "title", "faults", "moves", "instances", "steps")
 _MOVES: Final = ("when", "mark", "before", "through", "view", "views", "restart", "delete", "release", "faults")
 _VIEW: Final = ("resource", "namespace", "name", "from", "hold")
+_OF_FAULTS: Final = ("rules", "presets")
+"""The fields of a plan of faults that a plan has not."""
+_CLASSES: Final[Mapping[str, str]] = {
+    "process": "crash",
+    "view": "stale",
+    "stale": "stale",
+    "watch": "unobserved",
+    "reset": "ambiguous",
+    "store": "ambiguous",
+}
+"""The class of an effect; what is not here refuses or delays requests."""
 
 
 class PlanError(ValueError):
@@ -93,6 +108,8 @@ def parse(value: Json) -> RunPlan:
     """Raises PlanError."""
     if not isinstance(value, dict):
         raise PlanError("a plan is an object with class, title, faults, moves")
+    if "class" not in value and any(name in value for name in _OF_FAULTS):
+        value = _of_faults(value)
     _check_names(value, _FIELDS, "")
     klass = value.get("class")
     if klass not in (*CLASSES, CLEAN.klass):
@@ -117,6 +134,22 @@ def parse(value: Json) -> RunPlan:
         instances,
         tuple(value.get("steps", ())),
     )
+
+
+def _of_faults(value: Object) -> Object:
+    """A plan of faults as a plan of a run. Raises PlanError."""
+    try:
+        found: Sequence[Json] = fault_plans.checked(value).rules
+    except ApiError as error:
+        raise PlanError(error.message) from None
+    written = [rule for rule in found if isinstance(rule, dict)]
+    if by_chance := next((rule for rule in written if "probability" in rule), None):
+        raise PlanError(
+            f"rules: {by_chance.get('name', 'a rule')} hits by chance, and a run is to be the same again: `nth` and `times` say which"
+        )
+    effects = [_CLASSES[name] for rule in written for name in rule if name in _CLASSES]
+    title = ", ".join(str(rule["name"]) for rule in written if "name" in rule)
+    return {"class": effects[0] if effects else "refused", "title": title, "faults": list(found)}
 
 
 def _check_names(value: Object, known: Sequence[str], place: str) -> None:

@@ -10,7 +10,9 @@ An author is `controller` for the program under test (`controller-2` for the sec
 from __future__ import annotations
 
 import gzip
-from collections.abc import Sequence
+import io
+import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
@@ -21,7 +23,11 @@ from noxu.values import Object
 CONTROLLER: Final = "controller"
 WORKLOAD: Final = "workload"
 FAULT: Final = "fault"
+VERBS: Final[Mapping[str, str]] = {"apply": "patch"}
+"""The verb of the API for that of a recorded write."""
 FORMAT: Final = 1
+MIB: Final = 1024 * 1024
+MAX_SIZE: Final = 512 * MIB  # of a file that is read, when it is no longer compressed
 MAX_OUTPUT: Final = 64 * 1024  # bytes of what a program has said, the newest
 
 
@@ -160,9 +166,21 @@ def at_step(recording: RunRecording, step: int) -> RunRecording:
 # -- as bytes ---------------------------------------------------------------------------------------------------------
 
 
-def to_bytes(recording: RunRecording, plan: Object) -> bytes:
+class RunFile(NamedTuple):
+    """What is in a `.noxu` of an exploration: a run, what was done to it, and of a finding what it says, and a run without the plan.
+
+    `finding`: {"sentence": "…", "details": ["…"], "others": ["…"], "stable": true}.
+    """
+
+    plan: Object
+    run: RunRecording
+    finding: Object | None = None
+    clean: RunRecording | None = None
+
+
+def to_bytes(file: RunFile) -> bytes:
     """A file that `from_bytes` reads."""
-    value = {"format": FORMAT, "plan": plan, "recording": recording}
+    value = {"format": FORMAT, "plan": file.plan, "recording": file.run, "finding": file.finding, "clean": file.clean}
     return gzip.compress(orjson.dumps(value, default=_plain), mtime=0)
 
 
@@ -172,15 +190,30 @@ def _plain(value: Any) -> Any:
     raise TypeError(type(value).__name__)
 
 
-def from_bytes(content: bytes) -> tuple[Object, RunRecording]:
-    """(The plan, the recording.) Raises ValueError for another file."""
+def from_bytes(content: bytes) -> RunFile:
+    """Raises ValueError for another file."""
     try:
-        value = orjson.loads(gzip.decompress(content))
+        value = orjson.loads(_decompressed(content))
         if value["format"] != FORMAT:
             raise ValueError(f"its format is {value['format']}, and this version reads {FORMAT}")
-        return value["plan"], _recording(value["recording"])
-    except (OSError, EOFError, KeyError, TypeError) as error:
+        clean = value.get("clean")  # earlier versions wrote none
+        return RunFile(
+            value["plan"],
+            _recording(value["recording"]),
+            value.get("finding"),
+            None if clean is None else _recording(clean),
+        )
+    except (OSError, EOFError, AttributeError, KeyError, TypeError, zlib.error, orjson.JSONDecodeError) as error:
         raise ValueError(f"it is no recording of an exploration: {error}") from None
+
+
+def _decompressed(content: bytes) -> bytes:
+    """Raises ValueError for more than MAX_SIZE: a few bytes may become anything."""
+    with gzip.open(io.BytesIO(content)) as file:
+        found = file.read(MAX_SIZE + 1)
+    if len(found) > MAX_SIZE:
+        raise ValueError(f"it has more than {MAX_SIZE // MIB} MiB")
+    return found
 
 
 def _recording(value: Object) -> RunRecording:

@@ -47,15 +47,16 @@ class ExploreFinding:
     plan: Object = field(repr=False)
     text: str = field(repr=False)
     _confirmed: Confirmed = field(repr=False)
+    _clean: recording.RunRecording = field(repr=False)
 
     @property
     def recording(self) -> bytes:
-        """The content of its file: each write of the run, with what the controller had been shown before."""
-        return recording.to_bytes(self._confirmed.recording, self.plan)
+        """The content of its file: each write of the run, with what the controller had been shown before, and a run without the plan."""
+        return recording.to_bytes(_file(self._confirmed, self._clean))
 
     def save(self, directory: str | os.PathLike[str]) -> list[Path]:
         """Write its plan and its recording into a directory, under names that are free. Returns the two paths."""
-        return saved(Path(directory), self._confirmed)
+        return saved(Path(directory), self._confirmed, self._clean)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -217,14 +218,26 @@ def _explored(exploration: Exploration, plan: RunPlan | None) -> ExploreResult:
 
 def _finding(confirmed: Confirmed, clean: recording.RunRecording) -> ExploreFinding:
     text = "\n".join(report.finding_lines(confirmed, (), clean))
-    return ExploreFinding(confirmed.finding.sentence, confirmed.plan.klass, confirmed.plan.value, text, confirmed)
+    return ExploreFinding(
+        confirmed.finding.sentence, confirmed.plan.klass, confirmed.plan.value, text, confirmed, clean
+    )
 
 
-def saved(directory: Path, confirmed: Confirmed) -> list[Path]:
+def _file(confirmed: Confirmed, clean: recording.RunRecording) -> recording.RunFile:
+    finding: Object = {
+        "sentence": confirmed.finding.sentence,
+        "details": list(confirmed.finding.details),
+        "others": [other.sentence for other in confirmed.others],
+        "stable": confirmed.is_stable,
+    }
+    return recording.RunFile(confirmed.plan.value, confirmed.recording, finding, clean)
+
+
+def saved(directory: Path, confirmed: Confirmed, clean: recording.RunRecording) -> list[Path]:
     """Write the plan and the recording of a finding, under names that are free: no file is overwritten."""
     directory.mkdir(parents=True, exist_ok=True)
     text = f"# {confirmed.finding.sentence}\n{plans.text_of(confirmed.plan)}"
-    content = recording.to_bytes(confirmed.recording, confirmed.plan.value)
+    content = recording.to_bytes(_file(confirmed, clean))
     for number in itertools.count(confirmed.number):
         plan, recorded = (directory / name.format(number) for name in (_PLAN, _RECORDING))
         if recorded.exists():

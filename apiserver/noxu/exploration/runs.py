@@ -127,7 +127,9 @@ def _run(
         options["services"] = exploration.webhooks.services
         options["address"] = f"{webhook_servers.HOST}:{exploration.webhooks.port}"
     with (
-        ExploredServer(manifests=exploration.manifests, history="all", tls=True, **options) as server,
+        ExploredServer(
+            manifests=exploration.manifests, kinds=exploration.kinds, history="all", tls=True, **options
+        ) as server,
         contextlib.ExitStack() as open_,
     ):
         open_.enter_context(_interruptible(server))

@@ -1,6 +1,7 @@
 """What to explore: `explore.yaml`, or the arguments of the command, read and checked.
 
     manifests: [config/crd, config/rbac]    # what every run begins with
+    kinds: [policy.json]                    # OpenAPI documents of kinds that this server does not have
     nodes: 2                                # simulated; none: no controllers of workloads
     exec: succeed                           # what a command in a pod answers; none: it is refused
     controller:
@@ -78,6 +79,8 @@ class Exploration:
     controllers: tuple[ControllerCommand, ...]
     workload: tuple[WorkloadStep, ...]
     manifests: tuple[Source, ...] = ()
+    kinds: tuple[Path, ...] = ()
+    """OpenAPI documents, as `noxu serve --kinds` has them."""
     nodes: int | None = None
     answers: str = ""
     """What a command in a simulated pod answers, as `noxu serve --exec` has it; "": it is refused."""
@@ -206,6 +209,14 @@ def _sources(value: Json, directory: Path) -> tuple[Source, ...]:
     return tuple(found)
 
 
+def _files(value: Json, directory: Path) -> tuple[Path, ...]:
+    paths = tuple(directory / text for text in _texts(value, directory))
+    for path in paths:
+        if not path.exists():
+            raise ValueError(f"there is no file {path}")
+    return paths
+
+
 def _texts(value: Json, _directory: Path) -> tuple[str, ...]:
     values = [value] if isinstance(value, str) else value
     if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
@@ -262,6 +273,7 @@ def _seconds(value: Json, _directory: Path) -> float:
 
 _FIELDS: Final[Mapping[str, tuple[str, Any]]] = {
     "manifests": ("manifests", _sources),
+    "kinds": ("kinds", _files),
     "nodes": ("nodes", _number),
     "exec": ("answers", _answers),
     "controller": ("controllers", _controllers),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from noxu.api import codec
@@ -28,6 +29,8 @@ CONSOLE: Final = tuple(
     f"noxu.console.{name}" for name in ("page_files", "changes", "session", "stored_kinds", "stream")
 )
 """What has the routes of the console: imported with its first request."""
+OPENING: Final[Mapping[str, Sequence[str]]] = {"/_noxu/console/open": ("noxu.exploration.opened_files",)}
+"""The same of what reads a recording, which few pages ask for."""
 SESSION: Final = "noxu.console.session"
 CONSOLE_PATH: Final = "/_noxu/console/"
 _STOPPING: Final = "the server stops"
@@ -45,7 +48,11 @@ async def answer(exchange: Exchange, control: Control) -> Answer | None:
         path.rstrip("/") == ROOT.rstrip("/") and "text/html" in headers.get("Accept", "")
     )
     try:
-        routes = [route for name in CONSOLE for route in (await imported(name)).ROUTES] if is_of_console else ROUTES
+        routes = (
+            [route for name in OPENING.get(path, CONSOLE) for route in (await imported(name)).ROUTES]
+            if is_of_console
+            else ROUTES
+        )
         route, values = find(method, path, routes)
     except NotAllowed as refusal:
         exchange.headers.append(("Allow", ", ".join(refusal.methods)))

@@ -134,6 +134,7 @@ class Noxu(
         nodes: int | None = None,
         stages: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
         exec: str = "",  # noqa: A002 - the option's name
+        kinds: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
         record: str | os.PathLike[str] | None = None,
         kubernetes: str = NEWEST_VERSION,
     ) -> None:
@@ -148,7 +149,8 @@ class Noxu(
         `history` is that of `noxu serve`: a duration, `all` or `off`. `faults`, a plan, and `latency` are those of `noxu serve`.
         So is `tracing_config_file`, for spans of the requests. `nodes`: the number of simulated nodes, which come with the
         controllers of workloads; None: neither. `stages`, files with rules for pods, and `exec` are those of `noxu serve`.
-        So are `record`, the file of a recording, and `kubernetes`, the version that the server answers as.
+        So are `kinds`, OpenAPI documents whose kinds are served, `record`, the file of a recording, and `kubernetes`, the version
+        that the server answers as.
 
         Where several names or sources are expected, one may be given by itself. Raises LoadError for sources that cannot be
         read, and ValueError for unknown profiles, controllers, plug-ins, gates, modes and versions.
@@ -182,8 +184,9 @@ class Noxu(
                 latency=latency,
                 tracing_config_file=None if tracing_config_file is None else Path(tracing_config_file),
                 nodes=nodes,
-                stages=tuple(map(Path, [stages] if isinstance(stages, str | os.PathLike) else stages)),
+                stages=_paths(stages),
                 exec=exec,
+                kinds=_paths(kinds),
                 webhook_services=self._webhook_services,
                 record=None if record is None else Path(record),
             )
@@ -457,6 +460,11 @@ def _with_groups(users: Users) -> dict[str, tuple[str, ...]]:
     return {name: addresses.groups(groups) for name, groups in users.items()}
 
 
+def _paths(given: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> tuple[Path, ...]:
+    """Files, of which one may be given by itself."""
+    return tuple(map(Path, [given] if isinstance(given, str | os.PathLike) else given))
+
+
 def _features(gates: Mapping[str, bool], release: int) -> Features:
     return features.parse_gates([f"{gate}={str(enabled).lower()}" for gate, enabled in gates.items()], release)
 
@@ -492,6 +500,7 @@ class MakeNoxu(Protocol):
         nodes: int | None = None,
         stages: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
         exec: str = "",  # noqa: A002 - the option's name
+        kinds: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
         record: str | os.PathLike[str] | None = None,
         kubernetes: str = NEWEST_VERSION,
     ) -> AwaitableNoxu: ...

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import pytest
+import yaml
 
 from noxu import Noxu
 from noxu.commands.api_client import ApiClient
+from noxu.exploration import plans
 from tests.console.definition import PATH, widget
 
 pytestmark = pytest.mark.slow
@@ -37,7 +40,13 @@ def test_a_fault_is_added_turned_off_and_on(open_page: Open, api: ApiClient) -> 
     [rule] = rules(api)
     assert (rule["error"], rule["times"], rule["match"]["userAgent"]) == ("Conflict", 1, "stranger/*")
     plan = page.get_by_role("link", name="Save as plan.yaml").get_attribute("href")
-    assert "userAgent%3A%20%22stranger%2F*%22" in plan
+    [fault] = plans.parse(yaml.safe_load(unquote(plan.partition(",")[2]))).faults  # as `noxu explore --plan` reads it
+    assert fault == {
+        "name": "error",
+        "match": {"resource": "widgets", "userAgent": "stranger/*", "verbs": ["write"]},
+        "error": "Conflict",
+        "times": 1,
+    }
     switch.click()
     page.get_by_role("switch", checked=False).wait_for()
     assert rules(api) == []
@@ -76,6 +85,8 @@ def test_a_snapshot_is_restored_and_the_clock_moves(open_page: Open, api: ApiCli
     page.get_by_role("button", name="+1 h").click()
     page.wait_for_function("before => !document.body.innerText.includes(before)", arg=before)
     assert (api.send("GET", "/_noxu/clock").value or {})["now"] > before
+    page.get_by_role("button", name="Let it go on").click()
+    page.get_by_text("goes on from there").wait_for()
 
 
 def test_without_the_token_the_page_asks_for_it(open_page: Open) -> None:
@@ -99,14 +110,18 @@ def test_a_client_has_manners_and_a_least_role(open_page: Open, server: Noxu) ->
     assert "widgets" in page.locator("pre").last.inner_text()
 
 
-def test_rules_become_a_test(open_page: Open) -> None:
+def test_rules_become_a_test(open_page: Open, server: Noxu, api: ApiClient) -> None:
     """The pure part of the page, as the browser runs it."""
     page = open_page("#/kinds")
-    text = page.evaluate(
+    text, every = page.evaluate(
         """async () => {
-          const { asPytest, faultsOfArrow } = await import("/_noxu/console/faults.js");
-          const mark = { resource: "widgets.example.com", namespace: "default", name: "a", verb: "update", lane: "x" };
-          return asPytest([faultsOfArrow(mark, "operator/v1 jane")[0][1], { match: {}, view: "freeze", hit: 1, matched: 2 }]);
+          const { asPytest, faultsOfArrow, faultsOfWrite } = await import("/_noxu/console/faults.js");
+          const mark = { resource: "widgets.example.com", namespace: "default", name: "a", verb: "update", lane: "x/v1", subresource: "status" };
+          const shown = { ...mark, verb: "apply" };
+          return [
+            asPytest([faultsOfArrow(mark, "operator/v1 jane")[0][1], { match: {}, view: "freeze", hit: 1, matched: 2 }]),
+            asPytest([...faultsOfArrow(mark, "operator/v1 jane"), ...faultsOfWrite(mark), ...faultsOfWrite(shown)].map(([, rule]) => rule)),
+          ];
         }"""
     )
     assert text.splitlines()[:3] == [
@@ -115,3 +130,8 @@ def test_rules_become_a_test(open_page: Open) -> None:
         'watch="drop", breaks_contract=True, times=1):',
         '        with noxu.fault(view="freeze"):',
     ]
+    read: dict[str, Any] = {}
+    exec(every.replace('"./operator"', '"sleep", "60"'), read)
+    with ThreadPoolExecutor(1) as thread:  # a test of its own, beside the loop of Playwright
+        thread.submit(read["test_it_survives"], server).result(30)
+    assert rules(api) == []

@@ -13,6 +13,7 @@ import pytest
 
 from noxu import Noxu
 from noxu.commands.api_client import ApiClient
+from noxu.console.stream import Live
 from tests.console.browser.conftest import PHONE
 from tests.console.definition import PATH, widget
 
@@ -107,10 +108,8 @@ def test_what_marks_lead_to_and_how_many_are_kept(open_page: Open) -> None:
 
 def test_another_process_at_the_address_has_its_own_marks(open_page: Open, api: ApiClient, server: Noxu) -> None:
     """Its revisions and requests are numbered anew."""
-    assert (
-        api.send("GET", "/_noxu/console/timeline").value["began"]
-        == server._runner.server.interventions.requests().began
-    )
+    control = server._runner.server.control
+    assert api.send("GET", "/_noxu/console/timeline").value["began"] == control.part(Live).began
     page = open_page("#/kinds")
     lanes = page.evaluate(
         """async () => {

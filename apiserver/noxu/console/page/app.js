@@ -12,6 +12,7 @@ import { html, render, useEffect, useState } from "./vendor/preact.js";
 import { go, hrefOf, useRoute } from "./router.js";
 import { liveSource, recordedSource } from "./data.js";
 import { Dialog, Field, Problem } from "./widgets.js";
+import { Opening } from "./opening.js";
 import { timelineView } from "./timeline.js";
 import { kindsView } from "./kinds.js";
 import { objectView } from "./objects.js";
@@ -25,7 +26,23 @@ import { runsView } from "./runs.js";
 const VIEWS = [timelineView, kindsView, objectView, whyView, breakView, mannersView, schemaView, recordingView, runsView];
 const viewsOf = (source) => VIEWS.filter((each) => (source.isLive ? !each.ofRecordings : each.ofRecordings || each.inRecordings));
 
-function App({ source }) {
+// The page with the source that it was loaded with, or with a recording that was opened since.
+function Root({ source }) {
+  const [recording, setRecording] = useState(null);
+  const opened = (next, name) => {
+    setRecording({ source: next, name });
+    go(hrefOf(firstView(next).route));
+  };
+  const close = () => {
+    setRecording(null);
+    go(hrefOf(firstView(source).route));
+  };
+  return html`<${App} key=${recording ? recording.name : ""} source=${recording ? recording.source : source} recording=${recording} opened=${opened} close=${close} />`;
+}
+
+const firstView = (source) => viewsOf(source).find((each) => each.route === source.first) || viewsOf(source)[0];
+
+function App({ source, recording, opened, close }) {
   const route = useRoute();
   const [session, setSession] = useState(null);
   const [isAsking, setAsking] = useState(false);
@@ -35,18 +52,20 @@ function App({ source }) {
   }, [source]);
   const views = viewsOf(source);
   const hasView = (name) => views.some((each) => each.route === name);
-  const view = views.find((each) => each.route === route.name) || views[0];
+  const view = views.find((each) => each.route === route.name) || firstView(source);
   useEffect(() => {
     document.title = `${view.title} · Noxu`;
   }, [view]);
   return html`
     <a class="skip" href="#main" onClick=${skipToMain}>Skip to the content</a>
     <header class="top">
-      <a class="mark" href=${hrefOf(views[0].route)}>Noxu</a>
+      <a class="mark" href=${hrefOf(firstView(source).route)}>Noxu</a>
       <nav aria-label="Views">${views.filter((each) => !each.isHidden).map(
         (each) => html`<a href=${hrefOf(each.route)} aria-current=${each === view ? "page" : undefined}>${each.title}</a>`,
       )}</nav>
       <div class="state">
+        <${Opening} source=${source} opened=${opened} />
+        ${recording ? html`<button type="button" class="quiet" onClick=${close}>Close ${recording.name}</button>` : null}
         ${source.isLive && session && !session.mayWrite ? html`<button type="button" class="quiet" onClick=${() => setAsking(true)}>Read only</button>` : null}
         <${Connection} source=${source} />
       </div>
@@ -73,7 +92,7 @@ function Connection({ source }) {
 async function givenToken(source) {
   const [, token] = /^#token=(\w+)$/.exec(location.hash) || [];
   if (!token) return;
-  go(hrefOf(viewsOf(source)[0].route), true);
+  go(hrefOf(firstView(source).route), true);
   await source.send("POST", "/_noxu/console/session", { token }).catch(() => null); // then the page is read only, and says so
 }
 
@@ -95,4 +114,4 @@ function Token({ source, close, begun }) {
   </form><//>`;
 }
 
-render(html`<${App} source=${recordedSource() || liveSource()} />`, document.getElementById("app"));
+render(html`<${Root} source=${recordedSource() || liveSource()} />`, document.getElementById("app"));

@@ -144,7 +144,7 @@ function Snapshots({ source, act }) {
   </section>`;
 }
 
-const MODES = { real: "is that of the machine", frozen: "stands still", offset: "is ahead of the machine's", speed: "passes faster" };
+const MODES = { real: "is that of the machine", frozen: "stands still", offset: "is ahead of the machine's", speed: "goes on from there" };
 
 function ClockPart({ source, act }) {
   const clock = useAsked(() => source.get("/_noxu/clock"), [source]);
@@ -161,7 +161,9 @@ function ClockPart({ source, act }) {
     <${Problem} error=${clock.error} />
     ${mode ? html`<p><span class="clock">${now}</span> <small>${MODES[mode] || mode}</small></p>` : null}
     <p class="buttons">
-      <button type="button" class="second" disabled=${mode === "frozen"} onClick=${set("PUT", "/_noxu/clock", { mode: "frozen" })}>Freeze</button>
+      ${mode === "frozen"
+        ? html`<button type="button" class="second" onClick=${set("PUT", "/_noxu/clock", { mode: "speed", speed: 1 })}>Let it go on</button>`
+        : html`<button type="button" class="second" onClick=${set("PUT", "/_noxu/clock", { mode: "frozen" })}>Freeze</button>`}
       <button type="button" class="second" onClick=${set("POST", "/_noxu/clock/advance", { by: "1h" })}>+1 h</button>
       <button type="button" class="second" onClick=${set("POST", "/_noxu/clock/advance", { by: "24h" })}>+1 day</button>
     </p></section>`;

@@ -6,6 +6,8 @@
 //     await source.table(path, query)    a list as the API's Table
 //     source.follow(listener)            calls it with each line of the live stream; returns what ends that
 //     source.onState(listener)           calls it with "connecting", "live", "lost", "opened"; returns what ends that
+//     source.first                       the view that it begins with, "" for the first one
+//     await source.open(name, content)   the source of a recording, whose content is in base64; undefined: that needs a server
 //
 // All followers share one stream, which is open while there is one. After a break it begins again, a little later each time.
 
@@ -21,6 +23,26 @@ export class Refused extends Error {
 const AS_TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 const SLOWEST = 5000; // milliseconds between two attempts
 
+// Asks the server of the page. `answered` is called as soon as it answers. Raises Refused.
+async function askServer(method, path, body, accept, answered) {
+  const headers = { Accept: accept || "application/json" };
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  let answer;
+  try {
+    answer = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+  } catch {
+    throw new Refused({ code: 0, reason: "Unreachable", message: "the server does not answer: is it running?" });
+  }
+  answered();
+  const text = await answer.text();
+  const value = text ? parsed(text) : {};
+  if (!answer.ok) throw new Refused({ code: answer.status, ...value });
+  return value;
+}
+
+const openRecording = async (name, content) =>
+  sourceOf(await askServer("POST", "/_noxu/console/open", { name, content }, "", () => undefined), true);
+
 export function liveSource() {
   const followers = new Set();
   const observers = new Set();
@@ -32,21 +54,13 @@ export function liveSource() {
     observers.forEach((each) => each(state));
   }
 
-  async function ask(method, path, body, accept = "application/json") {
-    const headers = { Accept: accept };
-    if (body !== undefined) headers["Content-Type"] = "application/json";
-    let answer;
+  async function ask(...asked) {
     try {
-      answer = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
-    } catch {
-      if (!stream) setState("lost");
-      throw new Refused({ code: 0, reason: "Unreachable", message: "the server does not answer: is it running?" });
+      return await askServer(...asked, () => stream || setState("live")); // a view that follows nothing asks, too
+    } catch (error) {
+      if (!error.code && !stream) setState("lost");
+      throw error;
     }
-    if (!stream) setState("live"); // a view that follows nothing asks, too
-    const text = await answer.text();
-    const value = text ? parsed(text) : {};
-    if (!answer.ok) throw new Refused({ code: answer.status, ...value });
-    return value;
   }
 
   async function read(control) {
@@ -69,8 +83,10 @@ export function liveSource() {
 
   return {
     isLive: true,
-    get: (path, query) => ask("GET", withQuery(path, query)),
-    send: (method, path, body) => ask(method, path, body),
+    first: "",
+    open: openRecording,
+    get: (path, query) => ask("GET", withQuery(path, query), undefined, ""),
+    send: (method, path, body) => ask(method, path, body, ""),
     table: (path, query) => ask("GET", withQuery(path, query), undefined, AS_TABLE),
     follow(listener) {
       followers.add(listener);
@@ -94,15 +110,20 @@ export function liveSource() {
   };
 }
 
-// A recording: its answers are in the page itself, by their paths. Null: the page has none.
+// A recording: its answers are in the page itself. Null: the page has none.
 export function recordedSource() {
   const element = document.getElementById("noxu-recording");
-  if (!element) return null;
-  const answers = JSON.parse(element.textContent);
+  return element && sourceOf(JSON.parse(element.textContent));
+}
+
+// A recording: its answers by their paths. `mayOpen`: who has served the page reads further ones.
+function sourceOf(answers, mayOpen = answers["/_noxu/console/session"].mayOpen) {
   const refuse = () => Promise.reject(new Refused({ code: 404, reason: "NotFound", message: "the recording does not have this" }));
   const answer = (path) => (Object.hasOwn(answers, path) ? Promise.resolve(answers[path]) : null);
   return {
     isLive: false,
+    first: Object.hasOwn(answers, "/_noxu/console/runs") ? "runs" : "",
+    open: mayOpen ? openRecording : undefined,
     get: (path, query) => answer(withQuery(path, query)) || answer(path) || refuse(),
     send: refuse,
     async table(path) {

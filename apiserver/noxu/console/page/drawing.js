@@ -17,6 +17,7 @@ export const beginOf = (marks) => (marks.find((each) => each.at) || { at: 0 }).a
 export function layoutOf(marks, step, isByTime) {
   const lanes = new Map();
   const first = beginOf(marks);
+  if (marks.some((mark) => mark.what === "plan")) lanes.set("the plan", 0); // above all
   const xs = new Float64Array(marks.length);
   const index = new Map();
   for (let n = 0; n < marks.length; n++) {
@@ -74,6 +75,7 @@ export function draw(context, layout, view, colours, texts) {
   context.stroke();
   drawAxis(context, layout, view, colours, texts, from, to);
 
+  drawMoments(context, layout, view, colours, from, to);
   const [plain, strong, along, strongAlong, heads] = [new Path2D(), new Path2D(), new Path2D(), new Path2D(), []];
   for (let n = from; n < to; n++) {
     const mark = marks[n];
@@ -137,6 +139,21 @@ export function draw(context, layout, view, colours, texts) {
   context.globalAlpha = 1;
 }
 
+// When a plan has struck: a line through all lanes.
+function drawMoments(context, layout, view, colours, from, to) {
+  context.strokeStyle = colours.plan;
+  context.setLineDash([4, 4]);
+  context.beginPath();
+  for (let n = from; n < to; n++) {
+    if (layout.marks[n].what !== "plan") continue;
+    const x = Math.round(layout.xs[n] - view.left) + 0.5;
+    context.moveTo(x, AXIS);
+    context.lineTo(x, view.height);
+  }
+  context.stroke();
+  context.setLineDash([]);
+}
+
 function arrow(path, x, y, toX, toY, isDense) {
   path.moveTo(x, y);
   if (isDense) path.lineTo(toX, toY);
@@ -162,6 +179,12 @@ const SHAPES = {
     path.lineTo(x + size, y);
     path.lineTo(x - size, y + size);
   },
+  plan: (path, x, y, size) => {
+    path.moveTo(x - size, y - size);
+    path.lineTo(x + size, y - size);
+    path.lineTo(x, y + size);
+    path.closePath();
+  },
 };
 
 function drawMarks(context, layout, view, colours, texts, from, to, isDense) {
@@ -181,12 +204,15 @@ function drawMarks(context, layout, view, colours, texts, from, to, isDense) {
   }
   if (layout.isByTime || layout.step < 52) return;
   context.font = texts.small;
-  context.textAlign = "right"; // of the mark's own place: an arrow leaves it there
   for (let n = from; n < to; n++) {
     const mark = layout.marks[n];
     context.globalAlpha = view.chain && !view.chain.has(mark.key) ? 0.4 : 1;
     context.fillStyle = mark.what === "refused" ? colours.refused : colours.faint;
-    context.fillText(texts.of(mark, layout.step), layout.xs[n] - view.left - 4, laneY(layout, mark.lane) + 20);
+    const x = layout.xs[n] - view.left;
+    const text = texts.of(mark, layout.step);
+    const hasRoom = context.measureText(text).width < x - 4;
+    context.textAlign = hasRoom ? "right" : "left"; // left of the mark's own place: an arrow leaves it there
+    context.fillText(text, hasRoom ? x - 4 : 0, laneY(layout, mark.lane) + 20);
   }
   context.globalAlpha = 1;
 }

@@ -57,14 +57,20 @@ function python(value) {
   return JSON.stringify(value);
 }
 
-// A test with these rules, for the handle of the pytest fixture.
+// A test with these rules, for the handle of the pytest fixture. Only a program that it starts can be killed.
 export function asPytest(rules) {
   const lines = ["def test_it_survives(noxu):"];
   let indent = "    ";
+  const hasProgram = rules.some((rule) => rule.process);
+  if (hasProgram) lines.push(`${indent}operator = noxu.program(["./operator"], restart=True)`);
   for (const rule of rules.map(plainRule)) {
     const { match = {}, name: _, ...effect } = rule;
     const fields = Object.entries({ ...match, ...effect }).map(([name, value]) => `${snake(name)}=${python(value)}`);
     lines.push(`${indent}with noxu.fault(${fields.join(", ")}):`);
+    indent += "    ";
+  }
+  if (hasProgram) {
+    lines.push(`${indent}with operator:`);
     indent += "    ";
   }
   lines.push(`${indent}...  # what your controller is asked to do`, "    noxu.idle()", "    assert ...  # what has to be true in the end");

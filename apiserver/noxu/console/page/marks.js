@@ -63,6 +63,7 @@ export function receiveLate(marks, received) {
   if (received.length) marks.version++;
 }
 
+// What a plan of an exploration has done to the run is always shown.
 const OUTCOMES = { "": ["write", "refused", "unchanged"], writes: ["write"], refused: ["refused"], all: ["write", "refused", "unchanged", "read", "watch"] };
 const NOISE = new Set(["leases.coordination.k8s.io", "events", "events.events.k8s.io"]);
 const START = new Set(["noxu bootstrap", "noxu files", "noxu template"]); // what a server writes before its first request
@@ -72,11 +73,12 @@ export function selectMarks(list, { kind, client, object, outcome, noise }) {
   const [namespace, name] = object && object.includes("/") ? object.split("/") : ["", object];
   return list.filter(
     (mark) =>
-      whats.includes(mark.what) &&
+      mark.what === "plan" ||
+      (whats.includes(mark.what) &&
       (kind ? mark.resource === kind : noise || !NOISE.has(mark.resource)) &&
       (client ? mark.lane === client || (mark.to || []).includes(client) : noise || (mark.at && !START.has(mark.lane))) &&
       (!name || mark.name.includes(name)) &&
-      (!namespace || mark.namespace === namespace),
+      (!namespace || mark.namespace === namespace)),
   );
 }
 
@@ -121,6 +123,7 @@ const ENDS = {
   unchanged: () => ", which changed nothing",
   read: () => "",
   watch: () => "",
+  plan: () => "",
 };
 
 // A mark in words: `kubectl/v1.37.0: update status of widgets.example.com default/a`.

@@ -62,7 +62,7 @@ function Timeline({ source, route, hasView, session, askToken }) {
   const shown = useMemo(() => selectMarks(marks.list, query), [marks.version, query.kind, query.client, query.object, query.outcome, query.noise]);
   const chosen = marks.byKey.get(query.mark) || (query.request && marks.list.find((each) => each.id === query.request));
   const choose = (mark) => change({ mark: mark ? mark.key : "", request: "" });
-  const kinds = [...new Set(marks.list.map((each) => each.resource))].sort();
+  const kinds = [...new Set(marks.list.map((each) => each.resource))].filter(Boolean).sort();
   const clients = [...new Set(marks.list.map((each) => each.lane))].sort();
   return html`<h1 class="unseen">Timeline</h1>
     <${Toolbar} label="What is shown">
@@ -213,7 +213,7 @@ function Picture({ marks, shown, isByTime, chosen, choose }) {
         <button type="button" class="quiet" onClick=${() => { frame.current.follows = true; paint(); setHovered(null); }}>Newest</button>
       </span>
     </div>
-    <p class="legend" aria-hidden="true"><span class="of write">write</span><span class="of refused">refused</span><span class="of unchanged">changed nothing</span></p>
+    <p class="legend" aria-hidden="true"><span class="of">write</span><span class="of refused">refused</span><span class="of unchanged">changed nothing</span></p>
   </div>`;
 }
 
@@ -251,7 +251,7 @@ function coloursOf(element) {
   const style = getComputedStyle(element);
   const of = (name) => style.getPropertyValue(`--${name}`).trim();
   const accent = of("accent");
-  palette = { isDark, line: of("line"), text: of("text"), faint: of("faint"), arrow: of("arrow"), accent, write: accent, refused: of("removed"), unchanged: of("warning"), read: of("faint"), watch: of("faint") };
+  palette = { isDark, line: of("line"), text: of("text"), faint: of("faint"), arrow: of("arrow"), accent, write: accent, refused: of("removed"), unchanged: of("warning"), read: of("faint"), watch: of("faint"), plan: of("removed") };
   return palette;
 }
 
@@ -290,7 +290,7 @@ function Detail({ source, mark, marks, query, close, hasView, session, askToken 
       ${mark.path ? html`<dt>Request</dt><dd><code>${mark.method} ${mark.path}</code></dd><dt>Answer</dt><dd>${mark.code || "none yet"}${mark.seconds ? ` after ${(mark.seconds * 1000).toFixed(1)} ms` : ""}</dd>` : null}
       ${mark.manager ? html`<dt>Field manager</dt><dd>${mark.manager}</dd>` : null}
       ${mark.traceparent ? html`<dt>Trace</dt><dd><code>${mark.traceparent}</code></dd>` : null}
-      ${causes.length ? html`<dt>It had been shown</dt><dd>${causes.map((each) => (each.key ? html`<a href=${to(each.key)}>${sentenceOf(each)}</a>` : html`<span>revision ${each.revision}</span>`))}</dd>` : null}
+      ${causes.length ? html`<dt>${mark.what === "plan" ? "Just after" : "It had been shown"}</dt><dd>${causes.map((each) => (each.key ? html`<a href=${to(each.key)}>${sentenceOf(each)}</a>` : html`<span>revision ${each.revision}</span>`))}</dd>` : null}
       ${mark.to && mark.to.length ? html`<dt>Shown to</dt><dd>${mark.to.map((lane) => html`<span>${lane}${mark.late && mark.late[lane] ? `, ${(mark.late[lane] - mark.at).toFixed(1)} s later` : ""}</span>`)}</dd>` : null}
       ${effects.length ? html`<dt>What followed</dt><dd>${effects.slice(0, 20).map((each) => html`<a href=${to(each.key)}>${sentenceOf(each)}</a>`)}</dd>` : null}
       ${hasView("at") && mark.revision ? html`<dt>Object</dt><dd><a href=${hrefOf("at", [String(mark.revision), mark.resource, mark.namespace, mark.name])}>at revision ${mark.revision}</a></dd>` : null}
