@@ -125,8 +125,8 @@ def main() -> None:
             (directory / f"widgets{n}_test.yaml").write_text(yaml.safe_dump(value, sort_keys=False))
         if options.watch:
             print(f"{rerun(directory) * 1000:.0f} ms of processor time, the median of {RERUNS} changes of one file")
-            taken = delays(directory)
-            print(f"{min(taken) * 1000:.0f} to {max(taken) * 1000:.0f} ms until its cases are reported")
+            waits = delays(directory)
+            print(f"{min(waits) * 1000:.0f} to {max(waits) * 1000:.0f} ms until its cases are reported")
             return
         before = os.times()
         subprocess.run([sys.executable, "-m", "noxu", "test", made], check=True)

@@ -45,7 +45,7 @@ def resource_of(documents: Iterable[Document], reference: str) -> Resource:
     if version and version not in served:
         raise UnknownDefinition(f"{name} has no version {version}; there are: {', '.join(served)}")
     resource = served[version] if version else versions.storage
-    if not resource.raw_schema:
+    if resource.raw_schema is None:
         raise CannotGenerate("", f"version {resource.version} has no schema, and a server refuses a CRD without one")
     return resource
 
