@@ -75,6 +75,10 @@ ESTIMATED: Final[dict[str, int]] = {
 """From which release on the estimates of costs know a function's own costs; before, a call costs 1, and a comparison of
 values of Kubernetes' types as much as one of strings of any length (pkg/cel/library/cost.go, CostEstimator.EstimateCallCost)."""
 
+EVALUATED: Final[dict[str, int]] = {"quantity": 30, "isQuantity": 30, "_==_": 32}
+"""From which release on a call costs what the function itself says when it is evaluated; before, 1, and a comparison of
+addresses as much as one of their bytes (pkg/cel/library/cost.go, CostEstimator.CallCost)."""
+
 
 def missing(release: int, *, stored: bool = False) -> tuple[Library, ...]:
     """The libraries that new expressions may not use, or with `stored` those that the release does not know."""
