@@ -9,6 +9,7 @@ from typing import Any, Final
 from noxu import releases
 from noxu.kinds import facts
 from noxu.releases import gates, kinds, libraries
+from noxu.releases.gated_fields import GATED
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "kubernetes-versions.md"
 RELEASES: Final = range(releases.OLDEST, releases.NEWEST + 1)
@@ -68,6 +69,13 @@ def field_lines() -> Iterator[str]:
         yield f"| {releases.named(since)} | {', '.join(sorted(came[since]))} |"
 
 
+def gated_lines() -> Iterator[str]:
+    yield "| dropped until | gate | fields |"
+    yield "|---|---|---|"
+    for gated in sorted(GATED, key=lambda gated: (gated.until, gated.gate)):
+        yield f"| {releases.named(gated.until)} | `{gated.gate}` | {', '.join(f'`{name}`' for name in gated.fields)} |"
+
+
 def _newest(key: str) -> list[Any]:
     part, _, name = key.rpartition(".")
     fields: list[Any] = facts.types(part).get(name, {}).get("fields", [])
@@ -76,6 +84,6 @@ def _newest(key: str) -> list[Any]:
 
 def test_the_page_has_the_tables_of_the_releases() -> None:
     page = PAGE.read_text()
-    for lines in (gate_lines(), library_lines(), kind_lines(), field_lines(), *map(cost_lines, COSTS)):
+    for lines in (gate_lines(), library_lines(), kind_lines(), field_lines(), gated_lines(), *map(cost_lines, COSTS)):
         table = "\n".join(lines)
         assert f"\n\n{table}\n\n" in page, table
