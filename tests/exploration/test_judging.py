@@ -270,6 +270,22 @@ def test_what_a_plan_deletes_may_be_made_again() -> None:
     assert judge(two_clean_runs(), plan, script.recording()) == []
 
 
+def test_a_note_of_when_something_was_made_again_is_no_difference() -> None:
+    """As rabbitmq's operator leaves at a StatefulSet, and at a ConfigMap, if it was not the first one to make it."""
+    at = {"kind": CONFIGS, "name": "a", "namespace": "default"}
+    plan = RunPlan("drift", "", steps=({"after": 2, "steps": [{"delete": at}]},))
+    script = clean()
+    script.step = 3
+    script.write("workload", "delete", CONFIGS, "a")
+    noted = {"annotations": {"example.com/createdAt": "2026-11-28T09:00:00Z"}}
+    script.write("controller", "create", CONFIGS, "a", data={"size": "2"}, metadata=noted)
+    assert judge(two_clean_runs(), plan, script.recording()) == []
+    noted["annotations"]["example.com/mode"] = "slow"
+    script.write("controller", "patch", CONFIGS, "a", metadata=noted)
+    [found] = judge(two_clean_runs(), plan, script.recording())
+    assert found.sentence.endswith("stays so: metadata.annotations.example.com/mode is 'slow' instead of absent")
+
+
 def test_what_is_not_made_again_is_said() -> None:
     at = {"kind": CONFIGS, "name": "a", "namespace": "default"}
     plan = RunPlan("drift", "", steps=({"after": 2, "steps": [{"delete": at}]},))

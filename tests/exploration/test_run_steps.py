@@ -30,7 +30,7 @@ class SlowMachine:
     def sleep(self, seconds: float) -> None:
         self.now += seconds
 
-    def idle(self, quiet: float, within: float) -> None:
+    def await_silence(self, quiet: float, within: float) -> None:
         if self.now < self.starts < self.now + quiet:
             self.now = self.starts  # with a request
         if self.is_busy and self.now >= self.starts:

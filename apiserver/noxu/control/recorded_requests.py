@@ -18,7 +18,7 @@ from noxu.api.selectors import selected_name
 MAX_TARGET: Final = 1000  # characters of a path with its query; what is longer is cut
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # frozen, it would take six times as long to make: one for each request
 class RecordedRequest:
     """A request of a client and its answer.
 
@@ -86,7 +86,7 @@ class RequestRecord(Protocol):
     """The newest requests of a server: `noxu.http.recent_requests`."""
 
     began: float
-    """Since when requests are recorded, in seconds since 1970."""
+    """Since when all requests are recorded, in seconds since 1970."""
     limit: int
     """How many are kept."""
 

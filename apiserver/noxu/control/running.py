@@ -92,6 +92,12 @@ class Intervening(Protocol):
     def requests(self) -> RequestRecord:
         """What the clients ask; it is recorded from the first call on, or from the start."""
 
+    def begin_requests(self) -> RequestRecord:
+        """What the clients ask, until `end_requests`. There may be gaps before."""
+
+    def end_requests(self) -> None:
+        """Record no requests any more, unless something else wants them."""
+
     def end_watches(self) -> None:
         """End all watches now, as a server does that restarts."""
 

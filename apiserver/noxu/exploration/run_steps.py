@@ -149,9 +149,9 @@ def settle_with_moves(server: ExploredServer, programs: RunPrograms, quiet: floa
 def end(server: ExploredServer, programs: RunPrograms, moves: Moves, exploration: Exploration) -> StepResult:
     """The faults are over: what the controller sees is the present, and it may catch up."""
     began = time.monotonic()
-    server.end_views(moves)
-    _await_lists(server, moves)
-    time.sleep(exploration.quiet)  # what is shown only now has to arrive: it is no request
+    if server.end_views(moves):
+        _await_lists(server, moves)
+        time.sleep(exploration.quiet)  # what is shown only now has to arrive: it is no request
     return StepResult("end", time.monotonic() - began, never_idle=_settle(server, programs, exploration.quiet))
 
 
@@ -162,9 +162,12 @@ def more_time(
     end: StepResult,
     is_usual: Callable[[Sequence[tuple[ObjectPlace, Object]]], bool],
 ) -> StepResult:
-    """The end is not the usual one: a controller that is silent may be about to go on."""
+    """The end is not the usual one: a controller that is silent may be about to go on, unless it is known to sleep for longer."""
     began, never_idle = time.monotonic(), ""
-    while not never_idle and time.monotonic() < began + programs.known.patience and not is_usual(server.stored()):
+    until = began + programs.known.patience
+    while not never_idle and time.monotonic() < until and not is_usual(server.stored()):
+        if server.is_silent_until(until):
+            break
         time.sleep(exploration.quiet)
         never_idle = _settle(server, programs, exploration.quiet)
     return StepResult(end.title, end.seconds + time.monotonic() - began, never_idle=never_idle)
@@ -179,7 +182,7 @@ def _settle(server: ExploredServer, programs: RunPrograms, quiet: float, within:
     while True:
         left = max(until - time.monotonic(), quiet)
         try:
-            server.idle(quiet, left)
+            server.await_silence(quiet, left)
         except ApiError as error:
             return error.message
         lacking = run_programs.lacking(server, programs)

@@ -134,6 +134,10 @@ class App:
         self._enter_filters((*self.filters[:at], observer, *self.filters[at:]))
         self.sinks = (*self.sinks, *sinks)
 
+    def observe_no_longer(self, observer: RequestFilter) -> None:
+        """Requests under way are observed to their ends."""
+        self._enter_filters([filter_ for filter_ in self.filters if filter_ is not observer])
+
     def end_watches(self) -> None:
         self.watches.end()
 

@@ -37,6 +37,9 @@ class Interventions:
         self._faults: InjectFaults | None = None
         self._activity: ClientActivity | None = None
         self._requests: RecentRequests | None = None
+        self._is_recording = False
+        self._records_for_good = False
+        self._has_gaps = False
 
     def await_turn(self, turn: Callable[[], Awaitable[None] | None]) -> None:
         """Let each request begin when `turn` allows it."""
@@ -53,13 +56,31 @@ class Interventions:
 
     def requests(self) -> RecentRequests:
         """What the clients ask; it is recorded from the first call on, or from the start, as in tests."""
+        record = self.begin_requests()
+        if self._has_gaps:
+            record.begin_again()
+            self._has_gaps = False
+        self._records_for_good = True
+        return record
+
+    def begin_requests(self) -> RecentRequests:
+        """What the clients ask, until `end_requests`."""
+        app = self._server().app
         if self._requests is None:
-            app = self._server().app
             self._requests = next((each for each in app.filters if isinstance(each, RecentRequests)), None)
-            if self._requests is None:
-                self._requests = RecentRequests()
-                app.observe(self._requests)
+            self._is_recording = self._records_for_good = self._requests is not None
+        if self._requests is None:
+            self._requests = RecentRequests()
+        if not self._is_recording:
+            app.observe(self._requests)
+            self._is_recording = True
         return self._requests
+
+    def end_requests(self) -> None:
+        """No viewer looks at what the clients ask. It goes on if a report about them, or a test, does."""
+        if self._requests is not None and not self._records_for_good:
+            self._server().app.observe_no_longer(self._requests)
+            self._is_recording, self._has_gaps = False, True
 
     def record(self, recorder: RequestFilter) -> None:
         """Let a recorder see all requests from now on."""
