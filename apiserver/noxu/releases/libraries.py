@@ -66,6 +66,10 @@ LIBRARIES: Final = (
 LITERALS_CHECKED: Final = 30
 """From here on the compiler checks literals of durations, timestamps and patterns; before, evaluating them fails."""
 
+VALUES_SHOWN: Final = 35
+"""From here on the error of a rule shows the value, and none of an object or list; before, the type that the schema declares
+(pkg/apiserver/schema/cel/validation.go of k8s.io/apiextensions-apiserver)."""
+
 ESTIMATED: Final[dict[str, int]] = {
     "_==_": 32,
     **dict.fromkeys(
