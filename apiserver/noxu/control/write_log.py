@@ -190,13 +190,17 @@ class Searching:
 
 
 async def why(
-    store: Store, history: WriteHistory, write: RecordedWrite, searching: Searching | None = None
+    store: Store,
+    history: WriteHistory,
+    write: RecordedWrite,
+    searching: Searching | None = None,
+    most: int | None = None,
 ) -> list[Object]:
-    """The causes of a write, the newest first; the last one counts those that are left out. Raises StoreError.
+    """The causes of a write, the newest first; the last one counts those beyond `most`, None: MAX_CAUSES. Raises StoreError.
 
     Events for which `searching` has no room are left out, the oldest ones first.
     """
-    searching = searching or Searching()
+    searching, most = searching or Searching(), MAX_CAUSES if most is None else most
     previous = await history.of(write.previous) if write.previous else None
     shown = spans(write, previous)
     events: list[Happened] = []
@@ -216,9 +220,9 @@ async def why(
             if covering:
                 events.append(happened)
     found = causes(write, previous, events, lambda scope, event: (scope, event.revision) in selected)
-    listed = [_cause(each) for each in found[:MAX_CAUSES]]
-    if len(found) > MAX_CAUSES:
-        listed.append({"how": "more", "number": len(found) - MAX_CAUSES})
+    listed = [_cause(each) for each in found[:most]]
+    if len(found) > most:
+        listed.append({"how": "more", "number": len(found) - most})
     return listed
 
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Final
 
 from noxu.api.errors import ApiError
 from noxu.exploration import run_programs, steps
+from noxu.exploration.findings import TRANSIENT
 from noxu.exploration.meanwhile import meanwhile
 from noxu.exploration.moves import Moves
 from noxu.exploration.passing import pass_time
@@ -144,6 +145,30 @@ def settle_with_moves(server: ExploredServer, programs: RunPrograms, quiet: floa
             return ""
         if not moves.views and (not never_idle or is_over):
             return never_idle
+
+
+def until_restored(
+    server: ExploredServer, programs: RunPrograms, exploration: Exploration, before: Mapping[ObjectPlace, Object]
+) -> None:
+    """Wait until what was there is there again, for as long as the controller may sleep."""
+    until = time.monotonic() + exploration.resync
+    while time.monotonic() < until and not is_as_before(before, dict(server.stored())):
+        time.sleep(LOOKS_EVERY * 10)
+    _settle(server, programs, exploration.quiet)
+
+
+def is_as_before(before: Mapping[ObjectPlace, Object], now: Mapping[ObjectPlace, Object]) -> bool:
+    """Whether each object is there that was, with what is wanted of it."""
+    return all(
+        place.resource in TRANSIENT or (place in now and _wanted(now[place]) == _wanted(value))
+        for place, value in before.items()
+    )
+
+
+def _wanted(value: Object) -> Object:
+    return {name: part for name, part in value.items() if name not in ("metadata", "status")} | {
+        "labels": (value.get("metadata") or {}).get("labels")
+    }
 
 
 def end(server: ExploredServer, programs: RunPrograms, moves: Moves, exploration: Exploration) -> StepResult:

@@ -31,6 +31,8 @@ from noxu_storage.types import EVERYTHING, Event, Revision
 SKIPPED: Final = ("events", "events.events.k8s.io")
 """What is not recorded, with the locks of elections: it says nothing about what a controller has reached."""
 MAX_REQUESTS: Final = 50_000
+MAX_SHOWN: Final = 100
+"""Causes of a write: what a view of the past has shown is the oldest of them."""
 LOOKS_FOR: Final = 0.1  # seconds
 
 
@@ -164,7 +166,7 @@ class ExploredServer(Noxu):
             author = _author(write)
             shown: tuple[Shown, ...] = ()
             if write is not None and author.startswith(CONTROLLER):
-                shown = tuple(map(_shown, await why(store, history, write, searching)))
+                shown = tuple(map(_shown, await why(store, history, write, searching, MAX_SHOWN)))
             changes.append(_change(event, place, write, author, shown, bisect_right(steps, event.revision - 1)))
         return changes
 
