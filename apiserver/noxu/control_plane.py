@@ -509,7 +509,9 @@ async def _start(plane: ControlPlane, closing: contextlib.AsyncExitStack) -> Non
     """Start the controllers, which read the store."""
     is_new = await _is_new(plane)
     if not is_new:
-        await separate(plane.store, plane.reader, _built_in_resources(plane.store.shared, frozenset()))
+        await separate(
+            plane.store, plane.reader, _built_in_resources(plane.features.release, plane.store.shared, frozenset())
+        )
     elected = () if plane.election is None else plane.election.controllers
     own = [candidate for candidate in plane.all_controllers if candidate not in elected]
     if is_new:

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 from noxu.api.field import FieldError, Path
 from noxu.crd.types import served_versions, storage_version
-from noxu.registry.draft import Action, Draft, WriteRequest
+from noxu.registry.draft import Action, WriteRequest, draft_for
 from noxu.registry.resource import Resource, Versions
 from noxu.registry.strategies import STRATEGIES, revalidate
 from noxu.schema.structural import MISSING
@@ -74,7 +74,7 @@ def _at_new(former: Object, new: Versions) -> Object:
 
 def _update_errors(former: Object, value: Object, resource: Resource) -> list[FieldError]:
     """Those of an update from one object to another, with the same metadata."""
-    draft = Draft(WriteRequest(Action.REPLACE, resource))
+    draft = draft_for(WriteRequest(Action.REPLACE, resource))
     metadata = {"resourceVersion": "1", **former["metadata"]}
     draft.old, draft.new = {**former, "metadata": metadata}, copy({**value, "metadata": metadata})
     STRATEGIES[resource.type].validate(draft)
