@@ -107,5 +107,5 @@ FIRED = [
 def test_whether_anything_of_a_plan_has_happened(fired: list[Object], had_effect: bool) -> None:
     recording = recordings.clean().recording(fired=fired)
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(exploring.runs, "run", lambda *_: recording)
+        monkeypatch.setattr("noxu.exploration.runs.run", lambda *_: recording)
         assert exploring.attempt(EXPLORATION, LEARNT, PLAN).had_effect is had_effect
