@@ -48,6 +48,8 @@ from noxu_storage.types import Event, Revision
 
 BEAT: Final = 0.1
 """Seconds between two lines: a reader sees no delay, and a thousand writes a second are ten lines."""
+LINGER: Final = 2.0
+"""Seconds after the last viewer for which requests are recorded: it may only load its page again, or go to another view."""
 MAX_EVENTS: Final = 10_000  # of one line; the oldest are lost
 MAX_LINES: Final = 50  # that a viewer has not read, before it loses some
 ENCODED: Final = 500  # marks that are encoded before other tasks run: below a millisecond
@@ -101,6 +103,7 @@ class Live:
         self._awaited: deque[Awaited] = deque(maxlen=MAX_AWAITED)
         self._answered = 0  # of the requests, those that lines have had
         self._beating: asyncio.Task[None] | None = None
+        self._lingering: asyncio.TimerHandle | None = None
         self.is_over = asyncio.Event()
         control.closing.callback(self._close)
 
@@ -127,7 +130,7 @@ class Live:
     def requests(self) -> RequestRecord:
         """What clients have asked, as far as it is recorded."""
         record = self._server.interventions.begin_requests()
-        if not self._viewers:
+        if not self._viewers and self._lingering is None:
             self._server.interventions.end_requests()
         return record
 
@@ -157,6 +160,9 @@ class Live:
 
     def _follow(self) -> None:
         self._cache.watchers[self] = None
+        if self._lingering is not None:
+            self._lingering.cancel()
+            self._lingering = None
         if self._beating is None:
             self._answered = self._server.interventions.begin_requests().answered
             self._beating = asyncio.get_running_loop().create_task(self._beat())
@@ -170,13 +176,20 @@ class Live:
         if self._beating is not None:
             self._beating.cancel()
             self._beating = None
-            self._server.interventions.end_requests()
+            self._lingering = asyncio.get_running_loop().call_later(LINGER, self._leave)
+
+    def _leave(self) -> None:
+        """It was the last viewer, and no other one has come."""
+        self._lingering = None
+        self._server.interventions.end_requests()
 
     def _close(self) -> None:
         self.is_over.set()
         for viewer in self._viewers:
             viewer.wakes.set()
         self._rest()
+        if self._lingering is not None:
+            self._lingering.cancel()
 
     # -- a line
 
