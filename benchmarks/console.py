@@ -37,10 +37,18 @@ STREAM: Final = b"GET /_noxu/console/stream HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 class Writing:
     """Connections that change objects of 2 KB, each at its share of a rate; a watch is read meanwhile."""
 
-    def __init__(self, port: int, clients: list[Client]) -> None:
+    def __init__(self, port: int) -> None:
         self.port = port
-        self._clients = clients
+        self._clients: list[Client] = []
         self._written = 0
+
+    @contextlib.asynccontextmanager
+    async def connected(self) -> AsyncIterator[None]:
+        """In each turn anew: servers close connections that are idle during those of others."""
+        self._clients = [Client(*await asyncio.open_connection("127.0.0.1", self.port)) for _ in range(CONNECTIONS)]
+        yield
+        for client in self._clients:
+            await client.close()
 
     async def write(self, count: int, rate: float) -> None:
         """Write so often, and wait for the answers."""
@@ -58,11 +66,12 @@ class Writing:
 
 
 async def writing(port: int) -> Writing:
-    """Connections to a server, and its objects."""
-    clients = [Client(*await asyncio.open_connection("127.0.0.1", port)) for _ in range(CONNECTIONS)]
+    """What writes to a server, which has the objects."""
+    client = Client(*await asyncio.open_connection("127.0.0.1", port))
     for number in range(OBJECTS):
-        await clients[0].send("POST", PATH, json.dumps({"metadata": {"name": f"a{number}"}}).encode())
-    return Writing(port, clients)
+        await client.send("POST", PATH, json.dumps({"metadata": {"name": f"a{number}"}}).encode())
+    await client.close()
+    return Writing(port)
 
 
 @contextlib.asynccontextmanager
@@ -85,9 +94,10 @@ async def reading(port: int, request: bytes) -> AsyncIterator[list[int]]:
 
 async def cost(pid: int, load: Writing) -> float:
     """The processor time of a server for a write, in µs."""
-    began = processor_seconds([pid])
-    await load.write(WRITES, RATE)
-    await asyncio.sleep(SETTLES)
+    async with load.connected():
+        began = processor_seconds([pid])
+        await load.write(WRITES, RATE)
+        await asyncio.sleep(SETTLES)
     return (processor_seconds([pid]) - began) / WRITES * 1e6
 
 
