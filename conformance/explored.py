@@ -26,8 +26,8 @@ from typing import Any, NamedTuple
 import yaml
 
 from noxu.control.arguments import duration
-from noxu.exploration import exploring, plans, recording, runs, settings
-from noxu.exploration.exploring import Confirmed, Judged
+from noxu.exploration import exploring, plans, recording, report, runs, settings
+from noxu.exploration.exploring import Confirmed, Judged, UnusableController
 from noxu.exploration.settings import Exploration
 
 
@@ -105,9 +105,14 @@ def _explored(
 ) -> Iterator[tuple[KnownBug, str]]:
     """Each bug that is found, with a line about it."""
     began, number = time.monotonic(), 0
-    learnt = exploring.learn(exploration)
+    try:
+        learnt = exploring.learn(exploration)
+    except UnusableController as error:
+        print("\n".join(report.unusable_lines(error.findings, error.recording)))
+        return
     chosen = [plan for plan in learnt.plans if re.search(only, plan.title)]
-    print(f"{time.monotonic() - began:.0f} s: {len(chosen)} plans", flush=True)
+    lines = [f"{time.monotonic() - began:.0f} s: {len(chosen)} plans", *report.refusal_lines(learnt.recordings[0])]
+    print("\n".join(lines), flush=True)
     until = began + exploration.budget
     for happening in exploring.explore(exploration, learnt, chosen, until=until):
         after = time.monotonic() - began

@@ -130,6 +130,9 @@ def test_a_program_gets_nothing_of_the_persons_environment(monkeypatch: pytest.M
         ("budget: 10", r"budget: it is a duration, such as 10m"),
         ("invariants: [{always: a, idle: b}]", r"invariants\[0\]: it has one of always, idle"),
         ("nodes: -1", r"nodes: it is a number that is not negative"),
+        ("exec: fail", r"exec: it is `succeed`, or a list of rules"),
+        ("exec: [{command: [ls]}]", r"exec\[0\]\.pods: it is required"),
+        ("exec: [{pods: a, stdot: x}]", r"exec\[0\]\.stdot: .*stdout"),
     ],
 )
 def test_what_is_misspelt_is_refused_with_its_place(tmp_path: Path, text: str, message: str) -> None:

@@ -27,6 +27,13 @@ def unchanged() -> Script:
     return clean("three")
 
 
+def another_past(author: str) -> Script:
+    """A revision that is kept, of a state that was there for a while."""
+    script = clean()
+    script.write(author, "create", "controllerrevisions.apps", "a-5d8f", revision=2)
+    return script
+
+
 def without_the_secret() -> Script:
     script = Script()
     for change in clean().changes:
@@ -133,6 +140,13 @@ def collected() -> Script:
             made_twice,
             ["the controller deleted configmaps default/a at revision 16"],
         ),
+        (lambda: another_past("statefulset-controller"), []),
+        (
+            lambda: another_past("controller"),
+            [
+                "the controller created controllerrevisions.apps default/a-5d8f 1 times instead of 0, once more at revision 16"
+            ],
+        ),
         (collected, []),
         (collected_when_nothing_uses_it, []),
         (left_by_the_collector, ["the controller deleted configmaps default/a at revision 16"]),
@@ -154,6 +168,8 @@ def collected() -> Script:
         "a field differs",
         "something is deleted after an old event",
         "something is deleted and made again",
+        "a controller of the cluster keeps another past",
+        "the program itself keeps another past",
         "the garbage collector takes away what came too late",
         "the garbage collector takes away what another one protects",
         "what waits for a finalizer counts once, when it begins",
@@ -215,7 +231,7 @@ def test_the_cause_is_the_old_state_that_matters(
         ),
         (
             {"steps": [StepResult("start", 1.0, never_idle="the server is not idle")]},
-            ["after start the controller did not become idle: the server is not idle"],
+            ["after start the controller did not become idle within 1 s: the server is not idle"],
         ),
         (
             {"steps": [StepResult("step 1: wait Widget a", 30.0, "widgets a is not Ready\nits status")]},
@@ -239,6 +255,14 @@ def test_programs_and_steps_are_judged(more: dict[str, Any], sentences: list[str
     recording = clean().recording(**more)
     assert [finding.sentence for finding in judge(two_clean_runs(), PLAN, recording)] == sentences
     assert [finding.sentence for finding in judge_clean(recording)] == sentences
+
+
+def test_a_step_that_fails_says_what_the_cluster_warns_of() -> None:
+    steps = [StepResult("start", 0.1), StepResult("wait StatefulSet db", 0.1, "waited 30 s; now it is\nstatus: {}")]
+    warned = 'FailedCreate statefulsets db: serviceaccount "db" not found'
+    [finding] = judge_clean(Script().recording(steps=steps, warnings=[warned]))
+    assert finding.sentence == "wait StatefulSet db did not succeed: waited 30 s"
+    assert finding.details == (f"warning: {warned}", "status: {}")
 
 
 @rows(

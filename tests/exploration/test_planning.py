@@ -206,6 +206,24 @@ def test_transitions_say_what_has_changed() -> None:
     ]  # fmt: skip
 
 
+def test_a_wish_in_a_list_is_found_again() -> None:
+    script = Script()
+    script.write("workload", "create", WIDGETS, "a", spec={"racks": [{"name": "r", "size": 2}], "tags": ["x"]})
+    script.write("workload", "patch", WIDGETS, "a", spec={"racks": [{"name": "r", "size": 1}], "tags": ["x"]})
+    script.write("workload", "patch", WIDGETS, "a", spec={"racks": [{"name": "r", "size": 1}], "tags": ["x", "y"]})
+    script.write("workload", "patch", WIDGETS, "a", spec={"racks": [], "tags": ["x", "y"]})
+    script.write("controller", "patch", WIDGETS, "a", status={"conditions": [{"type": "Ready"}]})
+    script.write("controller", "patch", WIDGETS, "a", status={"conditions": []})
+    found = transitions(considered(script))[ObjectPlace(WIDGETS, "default", "a")]
+    assert [(each.what, [*each.trigger.get("changed", ())]) for each in found] == [
+        ("it was created", []),
+        ("spec.racks[0].size went from 2 to 1", ["spec.racks"]),
+        ("spec.tags[1] became y", ["spec.tags"]),
+        ("spec.racks[0] went away", ["spec.racks"]),
+        ("status changed", ["status"]),
+    ]
+
+
 def test_what_the_controller_makes_is_deleted_and_changed_behind_its_back() -> None:
     assert titles(clean(), "drift") == [
         "configmaps a is deleted behind the controller's back",

@@ -149,7 +149,7 @@ def _explore(options: argparse.Namespace, exploration: Exploration, plan: RunPla
     note = _silent if options.quiet else _note
     note(f"learning from {exploration.clean_runs} clean runs")
     outcome.learnt = learnt = exploring.learn(exploration)
-    for line in report.mask_lines(outcome):
+    for line in (*report.mask_lines(outcome), *report.refusal_lines(learnt.recordings[0])):
         note(line)
     if learnt.ports:
         listed = ", ".join(map(str, learnt.ports))

@@ -19,7 +19,6 @@ step is stuck, the end is not compared, because the workload has not happened. A
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -30,6 +29,7 @@ from noxu.exploration.findings import CleanRuns, RunFinding, is_done, own_steps
 from noxu.exploration.masks import Mask, Shape, end_state
 from noxu.exploration.plans import RunPlan
 from noxu.exploration.recording import (
+    PANIC,
     ObjectPlace,
     RecordedChange,
     RunRecording,
@@ -39,8 +39,6 @@ from noxu.exploration.recording import (
 )
 from noxu.values import Object
 
-PANIC: Final = re.compile(r"^(panic: .*|fatal error: .*|thread '.*' panicked at .*)$", re.MULTILINE)
-"""A traceback of Python is none: programs catch exceptions, and log them."""
 MAX_PANIC: Final = 200  # characters
 CONFLICT: Final = 409
 _CHANGES: Final = ("update", "patch")  # what is created may also be there already
@@ -123,7 +121,9 @@ def _busy(recording: RunRecording) -> Iterator[RunFinding]:
         if step.never_idle:
             loop = _loop(recording)
             yield RunFinding(
-                "busy", step.title, f"after {step.title} the controller did not become idle: {loop or step.never_idle}"
+                "busy",
+                step.title,
+                f"after {step.title} the controller did not become idle within {step.seconds:.0f} s: {loop or step.never_idle}",
             )
             return
 
@@ -137,6 +137,9 @@ def _loop(recording: RunRecording) -> str:
     return ""
 
 
+_WARNINGS: Final = 3
+
+
 def _stuck(recording: RunRecording, leaving_out: range = range(0)) -> Iterator[RunFinding]:
     for n, step in enumerate(recording.steps):
         if step.failure and n not in leaving_out:
@@ -146,7 +149,7 @@ def _stuck(recording: RunRecording, leaving_out: range = range(0)) -> Iterator[R
                 step.title,
                 f"{step.title} did not succeed: {first[0].removesuffix('; now it is') if first else ''}",
                 (),
-                tuple(first[1:12]),
+                (*(f"warning: {text}" for text in recording.warnings[-_WARNINGS:]), *first[1:12]),
             )
             return
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,7 +29,9 @@ VERBS: Final[Mapping[str, str]] = {"apply": "patch"}
 FORMAT: Final = 1
 MIB: Final = 1024 * 1024
 MAX_SIZE: Final = 512 * MIB  # of a file that is read, when it is no longer compressed
-MAX_OUTPUT: Final = 64 * 1024  # bytes of what a program has said, the newest
+MAX_OUTPUT: Final = 64 * 1024  # characters of what a program has said
+PANIC: Final = re.compile(r"^(panic: .*|fatal error: .*|thread '.*' panicked at .*)$", re.MULTILINE)
+"""How a crash begins. A traceback of Python is none: programs catch exceptions, and log them."""
 
 
 class ObjectPlace(NamedTuple):
@@ -124,6 +127,10 @@ class RunRecording:
     """How many watches each program had begun when it was idle after its start."""
     ports: tuple[int, ...] = ()
     """At which the programs listen, if they have chosen them: two runs at once would be in each other's way."""
+    refusals: Sequence[tuple[str, int, str]] = ()
+    """Kinds of requests of the controller that never succeeded: `create of pods/exec`, how often, and what the server said."""
+    warnings: Sequence[str] = ()
+    """What events of the cluster have warned of, the newest last."""
 
 
 def number_of_steps(recording: RunRecording) -> int:
@@ -230,6 +237,8 @@ def _recording(value: Object) -> RunRecording:
         [tuple(item) for item in value["habits"]],
         tuple(value["watches"]),
         tuple(value["ports"]),
+        [tuple(item) for item in value.get("refusals", ())],
+        value.get("warnings", ()),
     )
 
 

@@ -23,7 +23,7 @@ from noxu.exploration import coverage
 from noxu.exploration.exploring import Confirmed, Explored, Judged
 from noxu.exploration.findings import RunFinding
 from noxu.exploration.masks import MaskedNames, shape_of
-from noxu.exploration.recording import RecordedChange, RunRecording
+from noxu.exploration.recording import PANIC, RecordedChange, RunRecording
 from noxu.values import Object
 
 MAX_LOG: Final = 15  # lines of the controller's log
@@ -61,13 +61,22 @@ def unusable_lines(findings: Sequence[RunFinding], recording: RunRecording) -> I
     for finding in findings:
         yield f"without any fault: {finding.sentence}"
         yield from (f"  {line}" for line in finding.details)
+    yield from refusal_lines(recording)
     yield from (f"  | {line}" for line in log_lines(recording.output))
 
 
+def refusal_lines(recording: RunRecording) -> Iterator[str]:
+    """What the controller has asked for in a clean run and never got: it may lack something that is not explored then."""
+    for what, number, said in recording.refusals:
+        yield f"without any fault every {what} is refused, {_count(number, 'time')}: {said[:MAX_LINE]}"
+
+
 def log_lines(output: str, most: int = MAX_LOG) -> list[str]:
-    """The newest lines of a program's output."""
-    newest = [line for line in output.splitlines() if line.strip()][-most:]
-    return [_readable(line)[:MAX_LINE] for line in newest]
+    """The newest lines of a program's output; those around the beginning of its last crash, if there is one."""
+    lines = [line for line in output.splitlines() if line.strip()]
+    crash = next((n for n in reversed(range(len(lines))) if PANIC.match(lines[n])), None)
+    first = max(len(lines) - most if crash is None else crash - most // 2, 0)
+    return [_readable(line)[:MAX_LINE] for line in lines[first : first + most]]
 
 
 def _readable(line: str) -> str:
@@ -133,6 +142,7 @@ def summary_lines(outcome: Explored) -> Iterator[str]:
         yield f"{klass:<{_WIDTH + 2}}{run:>7}{effect:>13}{number:>10}{rest:>9}"
     yield from coverage.lines(outcome)
     if outcome.learnt is not None:
+        yield from refusal_lines(outcome.learnt.recordings[0])
         mask = outcome.learnt.mask
         if masked := sum(map(len, mask.fields.values())) + len(mask.shapes):
             yield f"{_count(masked, 'field or object', 'fields and objects')} differed among the clean runs, and are not compared"

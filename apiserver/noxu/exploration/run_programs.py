@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from noxu.exploration import pod_mounts, webhook_servers
 from noxu.exploration.plans import RunPlan
-from noxu.exploration.recording import CONTROLLER, MAX_OUTPUT, Life
+from noxu.exploration.recording import CONTROLLER, MAX_OUTPUT, PANIC, Life
 from noxu.exploration.server import ExploredServer
 from noxu.exploration.settings import ControllerCommand, Exploration
 from noxu.testing.programs import TestedProgram
@@ -25,6 +25,7 @@ from noxu.testing.users import TestUser
 from noxu.values import Object
 
 IDLE_WITHIN: Final = 10.0  # seconds for a run to become idle after a step, at least
+FIRST_IDLE_WITHIN: Final = 30.0  # seconds, if no run has shown yet how long it takes
 SLOWER: Final = 5.0  # so many times as long as in the clean runs may it take
 MIN_PATIENCE: Final = 1.5  # seconds
 MAX_PATIENCE: Final = 6.0
@@ -42,7 +43,7 @@ class KnownTimes(NamedTuple):
 
     @property
     def idle_within(self) -> float:
-        return max(IDLE_WITHIN, SLOWER * self.seconds)
+        return max(IDLE_WITHIN, SLOWER * self.seconds) if self.seconds else FIRST_IDLE_WITHIN
 
     @property
     def patience(self) -> float:
@@ -178,11 +179,16 @@ def lives(programs: RunPrograms, fired: list[Object]) -> list[Life]:
 
 
 def tail(path: Path) -> str:
+    """The end of what programs have said; and before it how the last crash began, as what follows that may be long."""
     try:
-        with path.open("rb") as file:
-            file.seek(0, 2)
-            size = file.tell()
-            file.seek(max(size - MAX_OUTPUT, 0))
-            return file.read().decode("utf-8", "replace")
+        said = path.read_bytes().decode("utf-8", "replace")
     except OSError:
         return ""
+    if len(said) <= MAX_OUTPUT:
+        return said
+    crash = next((found.start() for found in reversed(list(PANIC.finditer(said)))), len(said))
+    if crash >= len(said) - MAX_OUTPUT:
+        return said[-MAX_OUTPUT:]
+    half = MAX_OUTPUT // 2
+    before = said.rfind("\n", 0, max(crash - half // 2, 0)) + 1
+    return f"{said[before : before + half]}\n…\n{said[-half:]}"

@@ -209,7 +209,7 @@ def _settle(server: ExploredServer, programs: RunPrograms, quiet: float, within:
         try:
             server.await_silence(quiet, left)
         except ApiError as error:
-            return error.message
+            return error.message.partition(": ")[2] or error.message  # how long it has taken the step knows
         lacking = run_programs.lacking(server, programs)
         waits = _waits(server, programs.users, quiet)
         if not lacking and not waits:

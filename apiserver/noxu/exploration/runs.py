@@ -22,6 +22,7 @@ from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, TypeAlias
@@ -91,6 +92,8 @@ def check(exploration: Exploration) -> Exploration:
     """The exploration, ready to run: its programs exist, and find what they need. Raises NotRunnable, SettingsError, LoadError."""
     for controller in exploration.controllers:
         check_command(controller.command[0])
+    if exploration.answers and exploration.nodes is None:
+        raise SettingsError("exec: there are no pods without simulated nodes: add `nodes: 1`")
     for controller in exploration.controllers:
         if controller.has_mounts and (failure := pod_mounts.failure()):
             what, instead = (
@@ -125,9 +128,7 @@ def _run(
     exploration: Exploration, plan: RunPlan, known: KnownTimes, directory: Path, is_usual: IsUsual
 ) -> RunRecording:
     began = time.monotonic()
-    options: dict[str, Any] = (
-        {} if exploration.nodes is None else {"nodes": exploration.nodes, "exec": exploration.answers}
-    )
+    options: dict[str, Any] = {} if exploration.nodes is None else {"nodes": exploration.nodes}
     if exploration.webhooks is not None:
         options["services"] = exploration.webhooks.services
         options["address"] = f"{webhook_servers.HOST}:{exploration.webhooks.port}"
@@ -139,6 +140,8 @@ def _run(
     ):
         open_.enter_context(_interruptible(server))
         _check_invariants(server, exploration)
+        for rule in exploration.answers:
+            server.pods.exec(rule.pods, rule.command, exact=rule.exact, **rule.result._asdict())
         programs = run_programs.made(server, exploration, plan, directory, known, _release_locks)
         loaded, bounds, results = server.revision, list[int](), list[StepResult]()
 
@@ -162,7 +165,7 @@ def _run(
                 results.append(run_steps.run_step(server, programs, step, exploration, number, moves))
                 if before:
                     run_steps.until_restored(server, programs, exploration, before)
-                if results[-1].failure and plan.is_clean:
+                if plan.is_clean and (results[-1].failure or results[-1].never_idle):
                     break
             fired = list(faults.fired)
         ports = processes.fixed_ports(processes.of_directory(directory))
@@ -171,7 +174,8 @@ def _run(
         if not results[-1].never_idle and not is_usual(changes, objects):
             results[-1] = run_steps.more_time(server, programs, exploration, results[-1], partial(is_usual, changes))
             changes, objects = server.changes(loaded, bounds), server.stored()
-        requests, habits = _requests(server), server.habits()
+        requests, refusals, habits = _requests(server), _refusals(server), server.habits()
+        warnings = server.warnings() if any(step.failure for step in results) else []
         lives = run_programs.lives(programs, fired)
     output = run_programs.tail(programs.log)
     seconds = time.monotonic() - began
@@ -187,6 +191,8 @@ def _run(
         habits=habits,
         watches=watched,
         ports=tuple(ports),
+        refusals=refusals,
+        warnings=warnings,
     )
     return replace(recording, broken=invariants.broken(exploration.invariants, recording))
 
@@ -236,6 +242,28 @@ def _release_locks(server: ExploredServer, user: str) -> None:
 
 
 # -- what is recorded -------------------------------------------------------------------------------------------------
+
+
+def _refusals(server: ExploredServer) -> list[tuple[str, int, str]]:
+    """The kinds of requests that were answered with errors only: what, how often, and the last message.
+
+    That there is not what is read, or that there is what is created, is no refusal.
+    """
+    refused: dict[str, tuple[int, str]] = {}
+    succeeded = set[str]()
+    for request in server.requests():
+        if not request.user.startswith(CONTROLLER) or not request.verb:
+            continue
+        subresource = f"/{request.subresource}" if request.subresource else ""
+        what = f"{request.verb} of {request.resource}{subresource}"
+        if request.code < HTTPStatus.BAD_REQUEST or (request.verb, request.code) in _EXPECTED:
+            succeeded.add(what)
+        else:
+            refused[what] = (refused.get(what, (0, ""))[0] + 1, f"{request.code} {request.message or request.reason}")
+    return [(what, *found) for what, found in refused.items() if what not in succeeded]
+
+
+_EXPECTED: Final = (("get", HTTPStatus.NOT_FOUND), ("create", HTTPStatus.CONFLICT), ("delete", HTTPStatus.NOT_FOUND))
 
 
 def _requests(server: ExploredServer) -> list[tuple[str, str, int, int]]:

@@ -122,6 +122,22 @@ class ExploredServer(Noxu):
                     found[name] = name, known[1] + number, known[2] or habit["seen"][0]["note"]
         return [found[name] for name in sorted(found)]
 
+    def warnings(self) -> list[str]:
+        """What events warn of, the newest last: `FailedCreate StatefulSet db: serviceaccount "db" not found`."""
+        return self._call(self._warnings())
+
+    async def _warnings(self) -> list[str]:
+        found: dict[str, Revision] = {}
+        for item in (await self._server.plane.store.list(EVERYTHING)).items:
+            if described(item.key)["resource"] not in SKIPPED:
+                continue
+            value = decoded(item.value)
+            about = value.get("involvedObject") or value.get("regarding") or {}
+            if value.get("type") == "Warning":
+                said = value.get("message") or value.get("note") or ""
+                found[f"{value.get('reason')} {about.get('kind')} {about.get('name')}: {said}"] = item.revision
+        return sorted(found, key=lambda text: found[text])
+
     def moves(self, moves: Sequence[Object], user: str, restart: Callable[[], None]) -> Moves:
         """The moves of a plan, which are made from now on."""
 

@@ -3,7 +3,8 @@
     manifests: [config/crd, config/rbac]    # what every run begins with
     kinds: [policy.json]                    # OpenAPI documents of kinds that this server does not have
     nodes: 2                                # simulated; none: no controllers of workloads
-    exec: succeed                           # what a command in a pod answers; none: it is refused
+    exec: succeed                           # what a command in a pod answers; none: it is refused; or rules:
+    # exec: [{pods: "db-*", command: [psql, -c, "*"], stdout: "1", code: 0}, …]
     controller:
       command: [./bin/manager, --leader-elect=false]    # several controllers: a list of these
       environment: {KUBE_CONFIG: $KUBECONFIG}
@@ -41,6 +42,9 @@ from noxu.exploration.steps import WorkloadStep
 from noxu.features import meant
 from noxu.testing.sources import Source, path_of
 from noxu.values import Json, Object
+from noxu.workloads.kubelet.commands import CommandResult, CommandRule
+from noxu.workloads.stages import own
+from noxu.workloads.stages.fields import DocumentFaults, DocumentFields
 
 BUDGET: Final = 600.0  # seconds
 QUIET: Final = 0.3  # seconds without a request, after which a controller is idle
@@ -92,8 +96,8 @@ class Exploration:
     kinds: tuple[Path, ...] = ()
     """OpenAPI documents, as `noxu serve --kinds` has them."""
     nodes: int | None = None
-    answers: str = ""
-    """What a command in a simulated pod answers, as `noxu serve --exec` has it; "": it is refused."""
+    answers: tuple[CommandRule, ...] = ()
+    """What commands in simulated pods answer; a command without a rule is refused."""
     invariants: tuple[Invariant, ...] = ()
     ignore: tuple[str, ...] = ()
     budget: float = BUDGET
@@ -258,10 +262,18 @@ def _classes(value: Json, directory: Path) -> tuple[str, ...]:
     return wanted
 
 
-def _answers(value: Json, _directory: Path) -> str:
-    if value != "succeed":
-        raise ValueError("it is `succeed`, or left out: a command in a pod is refused then")
-    return "succeed"
+def _answers(value: Json, _directory: Path) -> tuple[CommandRule, ...]:
+    if value == "succeed":
+        return (CommandRule("*", (), CommandResult()),)
+    if not isinstance(value, list):
+        raise ValueError(
+            "it is `succeed`, or a list of rules such as {pods: 'db-*', command: [pg_isready], stdout: ok}"
+        )
+    faults = DocumentFaults()
+    rules = tuple(own.command_rule(fields) for fields in DocumentFields({"exec": value}, "", faults).items("exec"))
+    if faults:
+        raise ValueError(faults[0])
+    return rules
 
 
 def _number(value: Json, _directory: Path) -> int:

@@ -8,6 +8,7 @@ something else. Steps of a workload that only wait belong to the burst before th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import Any, Final, NamedTuple
 
 from noxu.control.faults import triggers
@@ -84,32 +85,47 @@ def triggers_of(change: RecordedChange) -> Iterator[tuple[Object, str]]:
     if is_deleting(change.after) and not is_deleting(change.before):
         yield {"updated": place.resource, **which, "changed": {"metadata.deletionTimestamp": {}}}, "its deletion began"
         return
-    for path in sorted(differing(change.before, change.after), key=_telling):
+    for path in sorted(differing(change.before, change.after), key=lambda path: _telling(change, path)):
         before, after = at(change.before, path), at(change.after, path)
-        if any("." in name for name in path) or isinstance(before, list) or isinstance(after, list):
-            continue
-        if before is None or after is None or isinstance(before, dict) or isinstance(after, dict):
+        has_list = isinstance(before, list) or isinstance(after, list)
+        if any("." in name for name in path) or (has_list and path[0] != "spec"):
+            continue  # lists of a status, such as conditions, report what other fields say
+        if has_list or before is None or after is None or isinstance(before, dict) or isinstance(after, dict):
             states: Object = {}
         else:
             states = {"from": before, "to": after}
         if isinstance(before, str) and (path[0] == "metadata" or len(before) > 60 or len(str(after)) > 60):
             states = {}  # labels and annotations hold revisions, digests and times, which are others in each run
         name = ".".join(path)
-        yield {"updated": place.resource, **which, "changed": {name: states}}, _words(name, before, after)
+        yield {"updated": place.resource, **which, "changed": {name: states}}, _first_words(name, before, after)
+
+
+def _first_words(name: str, before: Any, after: Any) -> str:
+    """What has changed; of a list, where it differs first: `spec.racks[0].size went from 2 to 1`."""
+    if isinstance(before, list) and isinstance(after, list):
+        for n, (one, two) in enumerate(zip_longest(before, after)):
+            if one != two:
+                return _first_words(f"{name}[{n}]", one, two)
+    if "[" in name and isinstance(before, dict) and isinstance(after, dict):
+        [first, *_] = sorted(field for field in before.keys() | after.keys() if before.get(field) != after.get(field))
+        return _first_words(f"{name}.{first}", before.get(first), after.get(first))
+    return _words(name, before, after)
 
 
 def _words(name: str, before: Any, after: Any) -> str:
-    if isinstance(before, dict) or isinstance(after, dict):
+    if name.endswith("]") and (before is None or after is None) and isinstance(before or after, dict | list):
+        return f"{name} was added" if before is None else f"{name} went away"
+    if isinstance(before, dict | list) or isinstance(after, dict | list):
         return f"{name} changed"
     if before is None:
         return f"{name} became {after}"
     return f"{name} went away" if after is None else f"{name} went from {before} to {after}"
 
 
-def _telling(path: tuple[str, ...]) -> tuple[int, int, tuple[str, ...]]:
-    """Fields of the spec come before those of the status, and those before the metadata."""
+def _telling(change: RecordedChange, path: tuple[str, ...]) -> tuple[int, bool, int, tuple[str, ...]]:
+    """Fields of the spec come before those of the status, and those before the metadata; lists come last in each."""
     rank = {"spec": 0, "data": 0, "status": 1}.get(path[0], 2)
-    return rank, len(path), path
+    return rank, isinstance(at(change.after, path), list), len(path), path
 
 
 def is_deleting(value: Object | None) -> bool:

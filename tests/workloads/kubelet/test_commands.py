@@ -13,6 +13,7 @@ RULES = (
     CommandRule("*", (), ANY),
     CommandRule("rabbit-*", ("rabbitmq-plugins",), PLUGINS),
     CommandRule("shop/db-*", ("pg_isready",), NOT_READY, exact=True),
+    CommandRule("shop/db-*", ("sh", "-c", "*isready *-h db*"), NOT_READY),
 )
 
 
@@ -28,6 +29,8 @@ RULES = (
         ("other/db-0", "pg_isready", ANY),
         ("shop/dbx0", "pg_isready", ANY),
         ("shop/web", "", ANY),
+        ("shop/db-0", "sh|-c|/bin/pg_isready -U app -h db-0", NOT_READY),
+        ("shop/db-0", "sh|-c|/bin/pg_isready -U app", ANY),
     ],
 )
 def test_the_newest_rule_that_fits_counts(pod: str, command: str, expected: CommandResult) -> None:
@@ -35,7 +38,7 @@ def test_the_newest_rule_that_fits_counts(pod: str, command: str, expected: Comm
     for rule in RULES:
         commands.add(rule)
     namespace, _, name = pod.partition("/")
-    assert commands.result(namespace, name, command.split()) == expected
+    assert commands.result(namespace, name, command.split("|" if "|" in command else None)) == expected
 
 
 def test_a_command_that_no_rule_answers_is_refused_unless_there_is_a_result_for_all_others() -> None:

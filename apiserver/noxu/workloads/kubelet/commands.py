@@ -2,9 +2,10 @@
 
     CommandRule("web-*", ("rabbitmq-plugins", "list"), CommandResult("[E*] rabbitmq_management\\n"))
     CommandRule("shop/db-0", ("pg_isready",), CommandResult(code=2), exact=True)
+    CommandRule("yb-master-0", ("bash", "-c", "*get_universe_config"), CommandResult("{}"))
 
-`pods` is the name of a pod, or NAMESPACE/NAME; * stands for any text. `command` is how a command begins, or with `exact` all of
-it; () is any command. Nothing runs: a command that no rule answers is refused, unless there is a result for all others.
+`pods` is the name of a pod, or NAMESPACE/NAME. `command` is how a command begins, or with `exact` all of it; () is any command.
+* stands for any text, in a name and in a word: a shell gets its command in one word. Nothing runs: a command that no rule answers is refused, unless there is a result for all others.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from noxu.api.names import is_named_like
+from noxu.api.names import is_like, is_named_like
 
 
 class CommandResult(NamedTuple):
@@ -32,7 +33,8 @@ class CommandRule(NamedTuple):
     exact: bool = False
 
     def fits(self, namespace: str, name: str, command: Sequence[str]) -> bool:
-        begins = tuple(command if self.exact else command[: len(self.command)]) == self.command
+        words = command if self.exact else command[: len(self.command)]
+        begins = len(words) == len(self.command) and all(map(is_like, self.command, words))
         return begins and is_named_like(self.pods, namespace, name)
 
 

@@ -71,7 +71,7 @@ def read(value: Object, faults: DocumentFaults) -> tuple[list[Stage], list[Comma
         document.take(name)
     replaces = document.boolean("replaces")
     stages = [_stage(item, replaces=replaces) for item in document.items("stages")]
-    commands = [_command(item) for item in document.items("exec")]
+    commands = [command_rule(item) for item in document.items("exec")]
     document.end()
     return stages, commands
 
@@ -204,7 +204,8 @@ def _same(patch: Json) -> Callable[[Object, Mapping[str, Function]], object]:
 # -- commands ---------------------------------------------------------------------------------------------------------
 
 
-def _command(fields: DocumentFields) -> CommandRule:
+def command_rule(fields: DocumentFields) -> CommandRule:
+    """What a command in pods answers."""
     code = fields.integer("code", 0) or 0
     result = CommandResult(fields.text("stdout"), fields.text("stderr"), code)
     command: Sequence[str] = fields.words("command")
