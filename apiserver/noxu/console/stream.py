@@ -22,7 +22,9 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Final
 
 from noxu.api import codec
-from noxu.console.timeline import RecentEvents, Sight, lane, marks, receivers, write_mark
+from noxu.console.controller_causes import ControllerCauses
+from noxu.console.details import FORGOTTEN_AFTER
+from noxu.console.timeline import MAX_CAUSES, RecentEvents, Sight, lane, marks, receivers, with_calls, write_mark
 from noxu.containment import Contained
 from noxu.control.arguments import INTEGER, Argument
 from noxu.control.calls import ControlCall, ControlRoute, Lines
@@ -74,8 +76,10 @@ class Live:
         self._lost = 0  # events of the current line that did not fit
         self._revision: Revision = 0
         self._recent = RecentEvents()
+        self._of_controllers = ControllerCauses(control.server.plane.served_resources)
         self._awaited: deque[tuple[Event, set[str]]] = deque(maxlen=MAX_AWAITED)
         self._answered = 0  # of the requests, those that lines have had
+        self._forgetting: asyncio.TimerHandle | None = None
         self._beating: asyncio.Task[None] | None = None
         self.is_over = asyncio.Event()
         control.closing.callback(self._close)
@@ -117,6 +121,10 @@ class Live:
 
     def _follow(self) -> None:
         self._cache.watchers[self] = None
+        if self._forgetting is not None:
+            self._forgetting.cancel()
+            self._forgetting = None
+        self._server.interventions.details().is_on = True
         if self._beating is None:
             self._answered = self._server.interventions.requests().answered
             self._beating = asyncio.get_running_loop().create_task(self._beat())
@@ -130,12 +138,17 @@ class Live:
         if self._beating is not None:
             self._beating.cancel()
             self._beating = None
+            details = self._server.interventions.details()
+            details.is_on = False
+            self._forgetting = asyncio.get_running_loop().call_later(FORGOTTEN_AFTER, details.clear)
 
     def _close(self) -> None:
         self.is_over.set()
         for viewer in self._viewers:
             viewer.wakes.set()
         self._rest()
+        if self._forgetting is not None:
+            self._forgetting.cancel()
 
     # -- a line
 
@@ -187,6 +200,7 @@ class Live:
                 request = by_id.get(write.author.request_id)
                 because = self._recent.causes(write, known.get(write.previous))
             self._recent.add(event)
+            because = _of_controller(self._of_controllers, event, write) or because
             watching = sights.get(event.key.collection, [])
             to = receivers(event, watching, selects)
             if any(sight.upto < event.revision and sight.lane not in to for sight in watching):
@@ -194,7 +208,7 @@ class Live:
             writes.append(write_mark(event, at, write, request, because, to))
             if not number % PORTION:
                 await asyncio.sleep(0)
-        return marks(writes, requests, written)
+        return with_calls(marks(writes, requests, written), self._server.interventions.details())
 
     def sights(self) -> dict[str, list[Sight]]:
         """The watches of all clients by collection, and how far each has come now."""
@@ -219,6 +233,10 @@ class Live:
             if any(sight.upto < event.revision and sight.lane not in had for sight in watching):
                 self._awaited.append((event, had))
         return found
+
+
+def _of_controller(causes: ControllerCauses, event: Event, write: RecordedWrite | None) -> list[Revision]:
+    return causes.add(event, is_of_controller=write is not None and write.author.controller != "")[:MAX_CAUSES]
 
 
 def _encoded(
@@ -264,6 +282,7 @@ async def timeline(call: ControlCall) -> Object:
     requests = record.since()
     by_id = {request.id: request for request in requests}
     sights, recent = call.control.part(Live).sights(), RecentEvents()
+    of_controllers = ControllerCauses(call.plane.served_resources)
     loop_began = time.time() - asyncio.get_running_loop().time()
     writes: list[Object] = []
     for number, event in enumerate(found.events, 1):
@@ -276,6 +295,7 @@ async def timeline(call: ControlCall) -> Object:
             request = by_id.get(author.request_id)
             because = recent.causes(write, by_revision.get(write.previous))
         recent.add(event)
+        because = _of_controller(of_controllers, event, write) or because
         to = receivers(event, sights.get(event.key.collection, []), selects)
         at = max(at, writes[-1]["at"] if writes else 0.0)  # revisions are in order, whatever the clock was
         writes.append(write_mark(event, at, write, request, because, to))
@@ -285,7 +305,7 @@ async def timeline(call: ControlCall) -> Object:
     first = writes[0]["at"] if writes and len(writes) >= limit else 0.0
     later = [request for request in requests if request.at >= first]
     return {
-        "marks": marks(writes, later[-limit:], written),
+        "marks": with_calls(marks(writes, later[-limit:], written), server.interventions.details()),
         "began": record.began,
         "note": UNKNOWN_WRITERS if server.history is None else "",
     }

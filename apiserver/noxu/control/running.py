@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from noxu.config import Config
     from noxu.control.faults.armed import Armed
     from noxu.control.history import WriteHistory
-    from noxu.control.recorded_requests import RequestRecord
+    from noxu.control.recorded_requests import RequestDetails, RequestRecord
     from noxu.control.retention import Retention
     from noxu.control.templates import Template
     from noxu.control_plane import ControlPlane
@@ -91,6 +91,9 @@ class Intervening(Protocol):
 
     def requests(self) -> RequestRecord:
         """What the clients ask; it is recorded from the first call on, or from the start."""
+
+    def details(self) -> RequestDetails:
+        """What the writes of clients had besides; it is kept while it is on."""
 
     def end_watches(self) -> None:
         """End all watches now, as a server does that restarts."""

@@ -26,7 +26,7 @@ from noxu.registry.offload import imported
 BEAT: Final = 60.0
 """Seconds between two lines of a held answer."""
 CONSOLE: Final = tuple(
-    f"noxu.console.{name}" for name in ("page_files", "changes", "session", "stored_kinds", "stream")
+    f"noxu.console.{name}" for name in ("page_files", "changes", "details", "session", "stored_kinds", "stream")
 )
 """What has the routes of the console: imported with its first request."""
 OPENING: Final[Mapping[str, Sequence[str]]] = {"/_noxu/console/open": ("noxu.exploration.opened_files",)}

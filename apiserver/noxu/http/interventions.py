@@ -19,6 +19,7 @@ from noxu.http.exchange import Exchange
 from noxu.http.faults import InjectFaults
 from noxu.http.filters import AwaitTurn, RequestFilter
 from noxu.http.recent_requests import RecentRequests
+from noxu.http.request_details import DetailRecorder
 from noxu.http.webhooks import WebhookClient
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class Interventions:
         self._faults: InjectFaults | None = None
         self._activity: ClientActivity | None = None
         self._requests: RecentRequests | None = None
+        self._details: DetailRecorder | None = None
 
     def await_turn(self, turn: Callable[[], Awaitable[None] | None]) -> None:
         """Let each request begin when `turn` allows it."""
@@ -60,6 +62,13 @@ class Interventions:
                 self._requests = RecentRequests()
                 app.observe(self._requests)
         return self._requests
+
+    def details(self) -> DetailRecorder:
+        """What the writes of clients had besides; it is kept while it is on."""
+        if self._details is None:
+            self._details = DetailRecorder()
+            self._server().app.observe(self._details)
+        return self._details
 
     def record(self, recorder: RequestFilter) -> None:
         """Let a recorder see all requests from now on."""

@@ -177,7 +177,7 @@ function scalar(value, indent = "") {
 
 // The lines of a unified diff, [sign, text] each, with `around` unchanged lines beside each change; ["@", ""] where some are left out.
 function diffLines(before, after, around = 3) {
-  const [a, b] = [before.split("\n"), after.split("\n")];
+  const [a, b] = [before, after].map((text) => (text ? text.split("\n") : []));
   let first = 0;
   while (first < a.length && first < b.length && a[first] === b[first]) first++;
   let last = 0;
