@@ -3,7 +3,8 @@
     python -m benchmarks.exploration [--runs 5]
 
 Both runs have the same server, program, steps and waits for silence; the one without keeps no history, and does not ask for
-what was written and shown. The bar of a run is 1.3 times the time. Processor time is that of the server's process.
+what was written and shown. The bars of a run: 1.3 times the time, and 1 s of our own processor time, beside the program's. It is
+that of this process, which has the server, looks at the program, and records.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ ROOT = Path(__file__).parents[1]
 TAUGHT = ROOT / "tests" / "exploration" / "taught"
 OBJECTS = 30
 BAR = 1.3
+PROCESSOR_BAR = 1.0  # seconds a run
 
 
 def widget(number: int) -> Object:
@@ -94,8 +96,10 @@ def main() -> int:
         wall, computed = (statistics.median(column) for column in zip(*measured, strict=True))
         print(f"{title:<8} recording  {wall:6.2f} s  {computed:6.3f} s of processor time")
     factor = statistics.median(wall for wall, _ in with_) / statistics.median(wall for wall, _ in without)
+    own = max(computed for _, computed in with_)
     print(f"a run takes {factor:.2f} times as long; {len(learnt.changes)} writes are recorded")
-    return 0 if factor <= BAR else 1
+    print(f"our own processor time: at most {own:.2f} s a run")
+    return 0 if factor <= BAR and own <= PROCESSOR_BAR else 1
 
 
 if __name__ == "__main__":

@@ -53,6 +53,10 @@ class Client:
         ]
         await self._reader.readexactly(length)
 
+    async def close(self) -> None:
+        self._writer.close()
+        await self._writer.wait_closed()
+
     async def create(self) -> None:
         self._names += 1
         value = {"metadata": {"name": f"a{self._names}"}, "data": {"k": "x" * 3000}}

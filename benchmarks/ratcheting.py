@@ -15,7 +15,7 @@ from benchmarks.samples import DEFINITION, sample
 from noxu.api import codec
 from noxu.features import Features
 from noxu.registry import custom
-from noxu.registry.draft import Action, Draft, WriteRequest
+from noxu.registry.draft import Action, WriteRequest, draft_for
 from noxu.registry.resource import Resource
 from noxu.registry.write import arrive, decide
 from noxu.schema.validation import validate_update
@@ -43,7 +43,7 @@ def stored(**spec: object) -> bytes:
 
 def update(kind: Resource, before: bytes, after: bytes, features: Features) -> None:
     request = WriteRequest(Action.REPLACE, kind, "default", "sample", features=features)
-    draft = Draft(request)
+    draft = draft_for(request)
     draft.new, draft.old = codec.decode_stored(after), codec.decode_stored(before)
     draft.now = "2026-01-01T00:00:00Z"
     for stage in STAGES:

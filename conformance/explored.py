@@ -4,14 +4,18 @@
     python -m conformance.explored conformance/explored/rabbitmq.yaml --checkout . --binary /tmp/manager
 
 The file is an `explore.yaml` in which $CHECKOUT and $BINARY stand for what is given here, and other names for its `values`, which
---set replaces (--set METRICS=--metrics-bind-address=0). With `bugs`: for each the class of plans, and patterns for the title of its plan and for the sentence of its finding. Nothing is fetched or built. What is found besides
-is printed, too: it is another bug, or a false alarm. The exit status is the number of bugs that are not found.
+--set replaces (--set METRICS=--metrics-bind-address=0). With `bugs`: for each the class of plans, and patterns for the title of its
+plan and for the sentence of its finding. `beside` is a program in Python, with arguments, that runs meanwhile, such as what the
+controller connects to. Nothing is fetched or built. What is found besides is printed, too: it is another bug, or a false alarm.
+The exit status is the number of bugs that are not found.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import re
+import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +26,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from noxu.control.arguments import duration
-from noxu.exploration import exploring, plans, recording, settings
+from noxu.exploration import exploring, plans, recording, runs, settings
 from noxu.exploration.exploring import Confirmed, Judged
 from noxu.exploration.settings import Exploration
 
@@ -42,15 +46,36 @@ class KnownBug(NamedTuple):
         )
 
 
-def read(path: Path, given: Mapping[str, str]) -> tuple[Exploration, list[KnownBug]]:
-    """What to explore, and the bugs that are known of it."""
+class Explored(NamedTuple):
+    """What to explore, the bugs that are known of it, and the program that runs beside it, () for none."""
+
+    exploration: Exploration
+    bugs: Sequence[KnownBug]
+    beside: Sequence[str]
+
+
+def read(path: Path, given: Mapping[str, str]) -> Explored:
     text = path.read_text("utf-8")
     for name, replacement in {**(yaml.safe_load(text).get("values") or {}), **given}.items():
         text = text.replace(f"${name}", replacement)
     value = yaml.safe_load(text)
     value.pop("values", None)
     bugs = [KnownBug(bug["issue"], bug["class"], bug["when"], bug["says"]) for bug in value.pop("bugs", [])]
-    return settings.parse(value, path.parent), bugs
+    program, *arguments = value.pop("beside", [""])
+    beside = [sys.executable, str(path.parent / program), *arguments] if program else []
+    return Explored(settings.parse(value, path.parent), bugs, beside)
+
+
+@contextlib.contextmanager
+def _running(command: Sequence[str]) -> Iterator[None]:
+    if not command:
+        yield
+        return
+    with subprocess.Popen(command) as started:
+        try:
+            yield
+        finally:
+            started.terminate()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -60,28 +85,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--binary", type=Path, required=True, help="what was built of it")
     parser.add_argument("--budget", type=duration, default=600.0, help="for how long to explore (default: 10m)")
     parser.add_argument("--class", dest="classes", action="append", default=[], help="plans of this class only")
+    parser.add_argument("--only", default="", metavar="PATTERN", help="plans whose titles match a regular expression")
     parser.add_argument("--output", type=Path, help="a directory for plans and recordings of what is found")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="another value of the file")
     options = parser.parse_args(arguments)
     given = dict(each.partition("=")[::2] for each in options.set)
     given |= {"CHECKOUT": str(options.checkout.resolve()), "BINARY": str(options.binary.resolve())}
-    exploration, bugs = read(options.file, given)
-    exploration = replace(exploration, budget=options.budget, classes=tuple(options.classes))
-    found = {bug.issue: line for bug, line in _explored(exploration, bugs, options.output)}
+    exploration, bugs, beside = read(options.file, given)
+    exploration = runs.check(replace(exploration, budget=options.budget, classes=tuple(options.classes)))
+    with _running(beside):
+        found = {bug.issue: line for bug, line in _explored(exploration, bugs, options.output, options.only)}
     for bug in bugs:
         print(f"issue {bug.issue}: {found.get(bug.issue, 'is not found')}")
     return sum(bug.issue not in found for bug in bugs)
 
 
 def _explored(
-    exploration: Exploration, bugs: Sequence[KnownBug], output: Path | None
+    exploration: Exploration, bugs: Sequence[KnownBug], output: Path | None, only: str
 ) -> Iterator[tuple[KnownBug, str]]:
     """Each bug that is found, with a line about it."""
     began, number = time.monotonic(), 0
     learnt = exploring.learn(exploration)
-    print(f"{time.monotonic() - began:.0f} s: {len(learnt.plans)} plans", flush=True)
+    chosen = [plan for plan in learnt.plans if re.search(only, plan.title)]
+    print(f"{time.monotonic() - began:.0f} s: {len(chosen)} plans", flush=True)
     until = began + exploration.budget
-    for happening in exploring.explore(exploration, learnt, learnt.plans, until=until):
+    for happening in exploring.explore(exploration, learnt, chosen, until=until):
         after = time.monotonic() - began
         if isinstance(happening, Judged):
             number += 1
@@ -93,7 +121,7 @@ def _explored(
             _write(output, happening)
         if happening.is_stable:
             yield from ((bug, f"after {after:.0f} s and {number} plans: {happening.finding.sentence}") for bug in shown)
-    print(f"{time.monotonic() - began:.0f} s: {number} of {len(learnt.plans)} plans were run", flush=True)
+    print(f"{time.monotonic() - began:.0f} s: {number} of {len(chosen)} plans were run", flush=True)
 
 
 def _failed(judged: Judged, after: float) -> None:

@@ -3,20 +3,24 @@
     python -m conformance.taught                          # each once, in Python and (with a compiler) in Go
     python -m conformance.taught --repeat 100 stale drift # some of them, often
     python -m conformance.taught --bugs-only -v crash
+    python -m conformance.taught --repeat 100 --keep FILE # go on with what FILE has, and add to it
     python -m conformance.taught --replay 20              # the plans that are found, each again and again
 
 A bug is found if an exploration of its class reports a finding of the expected kind that shows again; a twin is accused if an
 exploration of it reports any that shows again. The table at the end has a line for each. The exit status is 0 if all bugs were
 found and no twin was accused.
 
-With `--replay` up to --plans plans of each bug, whose findings have shown again when they were confirmed, are run so often, two
-runs at a time; the exit status is 0 if 99 % of them show the same finding.
+With `--keep` each exploration is a line of JSON in a file, and those that are there count, so a hundred can be gathered over days.
+
+With `--replay` the bugs are explored with three workloads each. Up to --plans plans of each, whose findings have shown again when
+they were confirmed, are run so often, two runs at a time; the exit status is 0 if 99 % of them show the same finding.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import shutil
 import signal
 import subprocess
@@ -46,11 +50,11 @@ AT_ONCE: Final = 2  # runs, when plans are replayed
 REPRODUCED: Final = 0.99
 
 
-def _widget(size: int) -> Object:
+def _widget(size: int, name: str = "a") -> Object:
     return {
         "apiVersion": "example.com/v1",
         "kind": "Widget",
-        "metadata": {"name": "a", "namespace": "default"},
+        "metadata": {"name": name, "namespace": "default"},
         "spec": {"size": size},
     }
 
@@ -95,11 +99,19 @@ BUGS: Final = (
 )
 
 
+class Shown(NamedTuple):
+    """A finding: its sentence, its kind first among those of the run, and its plan."""
+
+    kinds: Sequence[str]
+    sentence: str
+    plan: str
+
+
 class Outcome(NamedTuple):
     """Of one exploration. `findings`: those that have shown again; `unstable`: those that have not."""
 
-    findings: Sequence[Confirmed]
-    unstable: Sequence[Confirmed]
+    findings: Sequence[Shown]
+    unstable: Sequence[Shown]
     runs: int
     seconds: float
     unusable: str = ""
@@ -134,15 +146,16 @@ def explored(exploration: Exploration) -> Outcome:
         learnt = exploring.learn(exploration)
     except (UnusableController, RunFailed) as error:
         return Outcome((), (), 0, time.monotonic() - began, str(error))
-    confirmed: list[Confirmed] = []
+    confirmed: list[tuple[bool, Shown]] = []
     runs = len(learnt.recordings)
     for happening in exploring.explore(exploration, learnt, learnt.plans, until=began + BUDGET):
         runs += 1
         if isinstance(happening, Confirmed):
-            confirmed.append(happening)
+            kinds = [finding.kind for finding in (happening.finding, *happening.others)]
+            confirmed.append((happening.is_stable, Shown(kinds, happening.finding.sentence, happening.plan.title)))
     if _ended.is_set():
         raise RunInterrupted  # half an exploration shows nothing
-    stable, unstable = ([each for each in confirmed if each.is_stable is wanted] for wanted in (True, False))
+    stable, unstable = ([each for is_stable, each in confirmed if is_stable is wanted] for wanted in (True, False))
     return Outcome(stable, unstable, runs, time.monotonic() - began)
 
 
@@ -179,8 +192,13 @@ class Line(NamedTuple):
             for outcome in self.outcomes
         )
 
-    def shows(self, confirmed: Confirmed) -> bool:
-        return any(finding.kind in self.kinds for finding in (confirmed.finding, *confirmed.others))
+    def shows(self, shown: Shown) -> bool:
+        return any(kind in self.kinds for kind in shown.kinds)
+
+    @property
+    def name(self) -> list[object]:
+        """In a file of outcomes."""
+        return [self.klass, self.title, self.language, self.is_twin]
 
     @property
     def is_right(self) -> bool:
@@ -198,6 +216,27 @@ class Line(NamedTuple):
     @property
     def name_of_twin(self) -> str:
         return f"{self.title.partition(' ')[0]}, the twin"
+
+
+def read_kept(path: Path, table: Sequence[Line]) -> None:
+    """Add the outcomes of a file to the lines that they are of. One that was cut off is not counted."""
+    lines = {repr(line.name): line for line in table}
+    for text in path.read_text("utf-8").splitlines() if path.exists() else ():
+        with contextlib.suppress(ValueError):
+            name, findings, unstable, *others = json.loads(text)
+            if (line := lines.get(repr(name))) is not None:
+                line.outcomes.append(
+                    Outcome([Shown(*each) for each in findings], [Shown(*each) for each in unstable], *others)
+                )
+
+
+def keep(path: Path, line: Line) -> None:
+    """Add the newest outcome of a line to a file, which several commands may write."""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps([line.name, *line.outcomes[-1]]) + "\n")
+
+
+# -- replays ----------------------------------------------------------------------------------------------------------
 
 
 class FoundPlan(NamedTuple):
@@ -220,26 +259,32 @@ class FoundPlan(NamedTuple):
 
 
 def found_plans(line: Line, exploration: Exploration, at_most: int) -> Iterator[FoundPlan]:
-    """Explore until so many plans have shown a finding that shows again. Raises RunInterrupted."""
+    """Run plans until so many have shown a finding that shows again, also the same one. Raises RunInterrupted."""
     try:
         learnt = exploring.learn(exploration)
     except (UnusableController, RunFailed) as error:
         print(f"{line.title}: {error}", flush=True)
         return
-    found: dict[str, FoundPlan] = {}
-    until = time.monotonic() + BUDGET
-
-    def are_enough() -> bool:
-        return len(found) >= at_most
-
-    for happening in exploring.explore(exploration, learnt, learnt.plans, until=until, stop=are_enough):
-        if isinstance(happening, Confirmed) and happening.is_stable:
-            plan = FoundPlan(line, exploration, learnt, happening.plan, happening.finding, [])
-            found.setdefault(happening.plan.title, plan)
-    if _ended.is_set():
-        raise RunInterrupted
+    found, until = list[FoundPlan](), time.monotonic() + BUDGET
+    for plan in learnt.plans:
+        if _ended.is_set():
+            raise RunInterrupted
+        if len(found) >= at_most or time.monotonic() > until:
+            break
+        judged = exploring.attempt(exploration, learnt, plan)
+        if judged.findings and judged.recording is not None:
+            confirmed = exploring.confirm(exploration, learnt, judged, 1)
+            if confirmed.is_stable:
+                found.append(FoundPlan(line, exploration, learnt, confirmed.plan, confirmed.finding, []))
     print(f"{line.title} in {line.language}: {len(found)} plans", flush=True)
-    yield from found.values()
+    yield from found
+
+
+def with_other_workloads(exploration: Exploration) -> list[Exploration]:
+    """The same bug with its own workload, with a second object, and with a change at the end."""
+    others = ([{"apply": _widget(3, "b")}], [{"patch": {**_NAMED, "merge": {"spec": {"size": 4}}}}])
+    more = [tuple(steps.parse(list(other), TAUGHT)) for other in others]
+    return [exploration, *(replace(exploration, workload=(*exploration.workload, *each)) for each in more)]
 
 
 def replayed(table: Sequence[tuple[Line, Exploration]], times: int, at_most: int) -> list[FoundPlan]:
@@ -282,8 +327,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--language", choices=_BOTH)
     parser.add_argument("--bugs-only", action="store_true")
     parser.add_argument("--twins-only", action="store_true")
+    parser.add_argument(
+        "--keep", type=Path, metavar="FILE", help="of outcomes, to which this adds, up to --repeat of each"
+    )
     parser.add_argument("--replay", type=int, default=0, metavar="NUMBER", help="run found plans again so often")
-    parser.add_argument("--plans", type=int, default=4, metavar="NUMBER", help="of each bug to replay (default: 4)")
+    parser.add_argument(
+        "--plans", type=int, default=4, metavar="NUMBER", help="of each bug and workload to replay (default: 4)"
+    )
     parser.add_argument("-v", "--verbose", action="store_true", help="print what is found")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="noxu-taught-") as directory:
@@ -292,13 +342,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for ending in (signal.SIGTERM, signal.SIGINT):
             signal.signal(ending, _end)
         if options.replay:
-            bugs = [each for each in table if not each[0].is_twin]
+            bugs = [(line, each) for line, own in table if not line.is_twin for each in with_other_workloads(own)]
             return _report_replayed(replayed(bugs, options.replay, options.plans))
+        if options.keep is not None:
+            read_kept(options.keep, [line for line, _ in table])
         with contextlib.suppress(RunInterrupted):  # what there is of the table is printed
-            for number in range(options.repeat):
+            for number in range(1, options.repeat + 1):
                 for line, each in table:
+                    if len(line.outcomes) >= number:
+                        continue
                     line.outcomes.append(explored(each))
-                    _say(line, number + 1, options.verbose)
+                    if options.keep is not None:
+                        keep(options.keep, line)
+                    _say(line, number, options.verbose)
     print()
     for line, _ in table:
         if line.outcomes:
@@ -322,8 +378,8 @@ def _say(line: Line, number: int, verbose: bool) -> None:
         print(f"       unusable: {outcome.unusable}")
     if verbose or line.is_twin or not line.is_right:
         for each in (*outcome.findings, *outcome.unstable):
-            kind = each.finding.kind if each.is_stable else "unstable"
-            print(f"       {kind}: {each.finding.sentence}\n         when {each.plan.title}", flush=True)
+            kind = "unstable" if each in outcome.unstable else each.kinds[0]
+            print(f"       {kind}: {each.sentence}\n         when {each.plan}", flush=True)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from noxu.registry.draft import (
     Stored,
     WriteEnvironment,
     WriteRequest,
+    draft_for,
 )
 from noxu.registry.resource import Resource
 from noxu.registry.stored_object import StoredObject, object_at
@@ -41,7 +42,7 @@ def draft_of(
     request = WriteRequest(
         action, resource, namespace, name, subresource, options=options, features=features, weight=weight
     )
-    draft = Draft(request, environment)
+    draft = draft_for(request, environment)
     draft.new, draft.old, draft.now = new, old, NOW
     return draft
 
@@ -50,7 +51,7 @@ def draft_of_patch(
     shown: StoredObject, resource: Resource, body: Body, *, namespace: str = "", subresource: str = ""
 ) -> Draft:
     """A patch of the stored object `a`, which has been found."""
-    draft = Draft(WriteRequest(Action.PATCH, resource, namespace, "a", subresource, body=body))
+    draft = draft_for(WriteRequest(Action.PATCH, resource, namespace, "a", subresource, body=body))
     draft.now, draft.stored, draft.old = NOW, Stored(shown, shown), object_at(shown, resource)
     return draft
 

@@ -225,21 +225,22 @@ def _persistence(config: Config, store: Store, cache: WatchCache) -> Persistence
 
 
 @cached
-def _built_in(has_foreign: bool) -> Sequence[Versions]:
+def _built_in(release: int, has_foreign: bool) -> Sequence[Versions]:
     """The resources of every server: in a process they are made once. They have no state but what is compiled for them."""
-    return definitions_resource(), *built_in_versions(has_foreign=has_foreign)
+    return definitions_resource(), *built_in_versions(release, has_foreign=has_foreign)
 
 
 @lru_cache(maxsize=4)
-def _built_in_resources(has_foreign: bool, disabled: frozenset[tuple[str, ...]]) -> ServedResources:
-    return ServedResources(_built_in(has_foreign), disabled=disabled)
+def _built_in_resources(release: int, has_foreign: bool, disabled: frozenset[tuple[str, ...]]) -> ServedResources:
+    return ServedResources(_built_in(release, has_foreign), disabled=disabled)
 
 
 def _served_resources(config: Config, store: Store, seams: Seams) -> LiveResources:
     """The built-in kinds of the release, those of foreign definitions, and the metrics of simulated nodes."""
-    disabled = config.disabled | later(config.features.release)
-    served_resources = LiveResources(_built_in_resources(store.shared, disabled))
-    built_in, served = _built_in(store.shared), dict[str, Versions]()
+    release = config.features.release
+    disabled = config.disabled | later(release)
+    served_resources = LiveResources(_built_in_resources(release, store.shared, disabled))
+    built_in, served = _built_in(release, store.shared), dict[str, Versions]()
     if seams.foreign:
         from noxu.registry.custom import (
             versions_of,  # imports all that knows schemas, and few servers have such definitions
@@ -508,7 +509,9 @@ async def _start(plane: ControlPlane, closing: contextlib.AsyncExitStack) -> Non
     """Start the controllers, which read the store."""
     is_new = await _is_new(plane)
     if not is_new:
-        await separate(plane.store, plane.reader, _built_in_resources(plane.store.shared, frozenset()))
+        await separate(
+            plane.store, plane.reader, _built_in_resources(plane.features.release, plane.store.shared, frozenset())
+        )
     elected = () if plane.election is None else plane.election.controllers
     own = [candidate for candidate in plane.all_controllers if candidate not in elected]
     if is_new:

@@ -9,7 +9,7 @@ from noxu.admission.plugins import resource_quotas
 from noxu.api import codec
 from noxu.api.errors import ApiError
 from noxu.registry.access import Authorize, allow_everything
-from noxu.registry.draft import Action, Draft, WriteRequest
+from noxu.registry.draft import Action, Draft, WriteRequest, draft_for
 from noxu.registry.resource import Resource
 from noxu.registry.stored_object import key_of
 from noxu.values import Object, copy
@@ -69,7 +69,7 @@ class Cluster:
         namespace = "default" if resource.namespaced else ""
         name = new["metadata"].get("name", "") if old is not None else ""
         request = WriteRequest(action, resource, namespace, name, subresource, authorize=authorize)
-        draft = Draft(request, self.environment)
+        draft = draft_for(request, self.environment)
         draft.new, draft.old, draft.now = self.typed(new), old and self.typed(old), NOW
         if body is not None:
             draft.new = body

@@ -8,7 +8,7 @@ from noxu.admission.attributes import Attributes
 from noxu.registry.builtin import built_in_versions
 from noxu.registry.cache import WatchCache
 from noxu.registry.custom import CODEC
-from noxu.registry.draft import Action, Draft, WriteEnvironment, WriteRequest
+from noxu.registry.draft import Action, WriteEnvironment, WriteRequest, draft_for
 from noxu.registry.persistence import Persistence
 from noxu.registry.reader import Reader
 from noxu.registry.resource import CUSTOM, Resource, ScalePaths, Versions
@@ -67,6 +67,6 @@ def request_of(
     new = {} if operation == "DELETE" else new or widget(of.version, name=name)
     action = {"CREATE": Action.CREATE, "UPDATE": Action.REPLACE, "DELETE": Action.DELETE}[operation]
     request = WriteRequest(action, of, namespace if of.namespaced else "", name, subresource)
-    draft = Draft(request, registry or environment(MemoryStore()))
+    draft = draft_for(request, registry or environment(MemoryStore()))
     draft.new, draft.old = new, old
     return Attributes(draft)

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from noxu.apply import typed
-from noxu.apply.typed import Unsure, accept, validate, whole
+from noxu.apply.fieldset import difference
+from noxu.apply.managed_fields import NEVER_OWNED
+from noxu.apply.typed import Unsure, accept, owned_fields, validate, whole
 from noxu.apply.types import Type, of_schema
 from noxu.schema.structural import parse
 from tests.rows import rows
@@ -95,6 +97,20 @@ DOUBTFUL: list[tuple[str, Any]] = [
     ("a wrong value in an item", {"lm": [{"k": "a", "v": "x"}]}),
     ("a wrong declared field among open ones", {"open": {"k": 1}}),
 ]
+
+
+@rows("value", [row[1] for row in ACCEPTED], ids=[row[0] for row in ACCEPTED])
+def test_what_is_never_owned_is_left_out(value: Any) -> None:
+    value = {"apiVersion": "example.com/v1", "kind": "Widget", **value}
+    fields = accept(value, KIND, of_type=True)
+    assert owned_fields(KIND, NEVER_OWNED)(value) == difference(fields, NEVER_OWNED)
+    assert owned_fields(KIND, NEVER_OWNED, ["m"])(value) == difference({**fields, "f:m": {}}, NEVER_OWNED | {"f:m": {}})
+
+
+def test_what_is_below_an_undeclared_field_is_never_owned_either() -> None:
+    never = {"f:atom": {".": {}, "f:o": {".": {}, "f:x": {}}}, ".": {}, "f:a": {}}
+    value = {"a": 1, "s": "x", "atom": {"o": {"x": 1}}}
+    assert owned_fields(KIND, never)(value) == difference(accept(value, KIND, of_type=True), never)
 
 
 @rows("value", [row[1] for row in DOUBTFUL], ids=[row[0] for row in DOUBTFUL])

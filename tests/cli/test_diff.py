@@ -96,6 +96,9 @@ def test_outputs(run: Run, write: Callable[..., Path], words: str, status: int, 
         ("old.json absent.json", "absent.json"),
         ("old.json pod.json", "pod.json: contains no CRD"),
         ("old.json new.json -o table", "-o table is for moments of a server"),
+        ("old.json new.json --limit 5", "--limit is for moments of a server: of CRDs in files all changes are listed"),
+        ("kept/kustomization.yaml new.json", "it is a kustomization: kubectl kustomize kept"),
+        ("old.json kept/kustomization.yaml", "it is a kustomization: kubectl kustomize kept | noxu diff old.json -"),
         ("old.json new.json -n a", "-n and --context are for moments of a server"),
         ("old.json new.json --context a", "-n and --context are for moments of a server"),
         ("5m -o junit", "are for CRDs in files"),
@@ -104,6 +107,7 @@ def test_outputs(run: Run, write: Callable[..., Path], words: str, status: int, 
 def test_what_cannot_be_compared_is_a_sentence(run: Run, write: Callable[..., Path], words: str, message: str) -> None:
     write("old.json", crd(SIZE).value)
     write("pod.json", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}})
+    write("kept/kustomization.yaml", "resources: []")
     ran = run(f"diff {words}")
     assert (ran.status, ran.out) == (2, "")
     assert message in ran.err

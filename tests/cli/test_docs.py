@@ -23,6 +23,7 @@ PAGES: Final = (
     "docs/from-other-validators.md",
     "docs/from-schemas.md",
     "docs/kubernetes-versions.md",
+    "docs/kuttl.md",
     "docs/tests-of-crds.md",
 )
 BLOCKS: Final = [block for block in blocks() if block.page in PAGES]

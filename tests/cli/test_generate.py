@@ -41,6 +41,7 @@ def test_what_is_printed_is_what_validate_accepts_or_refuses(run: Make, write: M
     [
         ("generate gears.example.com -f crd.json", 2, "no CRD is named gears.example.com; there are: widgets.example.com"),
         ("generate widgets.example.com -f absent.json", 2, "absent.json"),
+        ("generate widgets.example.com -f kept/kustomization.yaml", 2, "kubectl kustomize kept | noxu generate widgets.example.com -f -"),
         ("generate widgets.example.com", 2, "give the CRDs with -f PATH"),
         ("generate widgets.example.com -f crd.json -n 0", 2, "-n: give a number of at least 1"),
         ("generate bolts.example.com -f bolts.json", 1, "spec.a: the enums have no value in common"),
@@ -51,6 +52,7 @@ def test_what_cannot_be_made_is_a_sentence(run: Make, write: Make, line: str, st
     a = {"type": "string", "enum": ["a"], "allOf": [{"enum": ["b"]}]}
     bolts = crd({"type": "object", "required": ["a"], "properties": {"a": a}}).value
     write("bolts.json", {**bolts, "metadata": {"name": "bolts.example.com"}})
+    write("kept/kustomization.yaml", "resources: []")
     ran = run(line)
     assert (ran.status, ran.out) == (status, "")
     assert message in ran.err

@@ -132,3 +132,30 @@ def test_a_policy_is_judged_by_the_kinds_and_functions_of_a_version(run: Make, w
     assert "undeclared reference to 'isIP'" in lines[3]
     assert "`isIP` is for rules since Kubernetes 1.31" in lines
     assert "1.31: " not in ran.out
+
+
+PODS = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: a}
+spec:
+  selector: {matchLabels: {app: a}}
+  template:
+    metadata: {labels: {app: a}}
+    spec:
+      resources: {requests: {cpu: "1"}}
+      containers: [{name: a, image: b, lifecycle: {stopSignal: SIGTERM}}]
+"""
+
+
+def test_a_field_of_a_built_in_kind_is_unknown_before_it_came(run: Make, write: Make) -> None:
+    write("deployment.yaml", PODS)
+    ran = run("validate --strict --kubernetes 1.29,1.32,1.37 deployment.yaml")
+    assert ran.status == 1
+    assert [line.strip() for line in unplaced(ran.out).splitlines()[1:-1]] == [
+        "1.29: spec.template.spec.resources: unknown field",
+        "Kubernetes has this field since 1.32.",
+        "1.29, 1.32: spec.template.spec.containers[0].lifecycle.stopSignal: unknown field",
+        "Kubernetes has this field since 1.33.",
+    ]
+    assert run("validate --strict --kubernetes 1.37 deployment.yaml").status == 0

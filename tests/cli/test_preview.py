@@ -48,6 +48,30 @@ def test_objects_of_a_server(run: Make, write: Make, objects: list[Any], crd: Ma
     assert (ran.status, ran.err, ran.out.splitlines()) == (1, "", PRINTED)
 
 
+def test_clients_of_a_recording(run: Make, write: Make, here: Path, objects: list[Any], crd: Make) -> None:
+    """What a client writes and reads is judged by both CRDs, with the objects that were there."""
+    with Noxu(record="requests.noxu") as noxu:
+        noxu.apply(*objects)
+        noxu.patch("widgets.example.com", "a", {"spec": {"size": 6}})
+        noxu.get("widgets.example.com", "c")
+    write("new.json", crd(size=LIMITED))
+    write("objects.json", {"apiVersion": "v1", "kind": "List", "items": objects})
+    words = "preview -f new.json --old objects.json --requests requests.noxu"
+    ran = run(words)
+    table = [line.split() for line in ran.out.split("\n\n")[1].splitlines()[:2]]
+    assert (ran.status, table[0]) == (
+        1,
+        ["CRD", "CLIENT", "REQUESTS", "REFUSED", "PRUNED", "DEFAULTED", "NOT", "SERVED"],
+    )
+    assert "spec.colour is lost in what it writes, in 1 request" in ran.out
+    assert ": PATCH /apis/example.com/v1/namespaces/default/widgets/a" in ran.out
+    [client] = run(f"{words} --output json").json["definitions"][0]["clients"]
+    assert (client["refused"], client["pruned"], client["notServed"]) == (3, 2, 0)
+    assert "| widgets.example.com |" in run(f"{words} --output markdown").out.split("\n\n")[1]
+    assert 'failures="1"' in run(f"{words} --output junit").out
+    assert run(words.replace("requests.noxu", "new.json")).status == 2
+
+
 @rows(
     "words, status, text",
     [

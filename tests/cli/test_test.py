@@ -106,3 +106,47 @@ def test_files_are_run_again_when_they_change(
     lines = [line for line in capsys.readouterr().out.splitlines() if "case" in line and "passed" in line]
     assert statuses == [1, 1, 0]
     assert lines == ["4 cases: 2 passed, 2 failed", "2 cases: 1 passed, 1 failed", "2 cases: 2 passed, 0 failed"]
+
+
+MAP: Final = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {b: %s}}"
+
+
+@pytest.mark.parametrize(
+    ("line", "status", "last"),
+    [
+        ("test e2e", 1, "2 cases: 1 passed, 1 failed"),
+        ("test e2e/good .", 1, "4 cases: 2 passed, 2 failed"),
+        ("test --run good e2e", 0, "1 case: 1 passed, 0 failed"),
+        ("test --run nothing e2e", 2, "0 cases: 0 passed, 0 failed, 1 unusable"),
+        ("test --kubernetes 1.31,1.37 e2e/good", 0, "2 cases: 2 passed, 0 failed"),
+        ("test --nodes 1 a_test.yaml", 2, "2 cases: 1 passed, 1 failed, 1 unusable"),
+        ("test -f absent.yaml e2e/good", 2, "0 cases: 0 passed, 0 failed, 1 unusable"),
+    ],
+)
+def test_tests_of_kuttl(run: Run, write: Write, line: str, status: int, last: str) -> None:
+    write("a_test.yaml", CASES)
+    write("e2e/good/00-a.yaml", MAP % "c")
+    write("e2e/good/00-assert.yaml", MAP % "c")
+    write("e2e/bad/00-assert.yaml", MAP % "d")
+    ran = run(line)
+    assert (ran.status, ran.out.splitlines()[-1]) == (status, last)
+
+
+def test_a_step_of_kuttl_is_reported_at_what_it_asserts(run: Run, write: Write) -> None:
+    write("e2e/bad/00-deploy.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {b: d}}")
+    write(
+        "e2e/bad/00-assert.yaml",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {b: c}\n---\napiVersion: v1\nkind: Pod\n",
+    )
+    assert run("test e2e").out == (
+        "e2e/bad/00-assert.yaml: bad/0-deploy: failed\n"
+        '  e2e/bad/00-assert.yaml:4:8: data.b: ConfigMap kuttl-bad/a: data.b: it is "d", not "c"\n'
+        "      apiVersion: v1\n      data:\n    -   b: c\n    +   b: d\n      kind: ConfigMap\n      metadata:\n"
+        "  e2e/bad/00-assert.yaml:6:1: there are no pods in namespace kuttl-bad\n"
+        "    there are no nodes, so no controller makes pods, and none is ready: --nodes 1 simulates one\n"
+        "1 case: 0 passed, 1 failed\n"
+    )
+    found = run("test --output json e2e").json["cases"][0]
+    assert [found["name"], found["verdict"], len(found["findings"])] == ["bad/0-deploy", "failed", 2]
+    [suite] = ET.fromstring(run("test --output junit e2e").out)
+    assert [case.get("name") for case in suite] == ["bad/0-deploy", "bad/0-deploy"]

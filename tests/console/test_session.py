@@ -78,6 +78,12 @@ def test_the_page_loads_and_asks_nothing_but_its_server(server: Noxu) -> None:
     assert "style=" not in reply.body
 
 
+def test_the_page_says_which_modules_it_needs(server: Noxu) -> None:
+    """So that a browser asks for all of them at once."""
+    links = ask(server, "GET", "/_noxu/", HTML).headers["Link"].split(", ")
+    assert links == [f"</_noxu/console/{name}>; rel=modulepreload" for name in files() if name.endswith(".js")]
+
+
 def test_every_file_of_the_page_is_served() -> None:
     names = {file.relative_to(FOLDER).as_posix() for file in FOLDER.rglob("*") if file.is_file()}
     assert names - {*files()} == {"vendor/LICENCES.txt"}

@@ -9,13 +9,14 @@ import json
 import pytest
 
 from noxu.config import Config
-from noxu.console.stream import BEAT, MAX_LINES, Live, Viewer, timeline
+from noxu.console.stream import BEAT, MAX_EVENTS, MAX_LINES, Live, Viewer, timeline
 from noxu.control.calls import ControlCall
 from noxu.control.write_log import UNKNOWN_WRITERS
+from noxu.http.recent_requests import RecentRequests
 from noxu.process.server import Server
 from noxu.registry.access import ANONYMOUS
 from noxu.registry.storage_form import SERVER_LEASES
-from noxu_storage.types import Key
+from noxu_storage.types import Event, Key
 
 
 async def test_a_viewer_is_sent_the_writes_after_the_first_line() -> None:
@@ -53,7 +54,7 @@ async def test_what_is_no_object_of_the_api_makes_no_line() -> None:
 
 
 async def test_a_bug_in_one_line_does_not_end_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail() -> None:
+    def fail(_: object) -> None:
         monkeypatch.undo()
         raise RuntimeError("a bug")
 
@@ -69,11 +70,47 @@ async def test_a_bug_in_one_line_does_not_end_the_stream(monkeypatch: pytest.Mon
             assert [write[4] for write in line["writes"]] == ["b"]
 
 
+async def test_nothing_is_recorded_after_the_last_viewer_has_left() -> None:
+    """What a server without a viewer does for one is nothing: no filter, no watcher of its log, no task, no notes."""
+    async with Server(Config(port=0)) as server:
+        live, app, interventions = server.control.part(Live), server._http.app, server.interventions
+        before = (app.filters, list(server.plane.cache.watchers))
+        async with contextlib.aclosing(live.lines()) as one, contextlib.aclosing(live.lines()) as other:
+            await anext(one)
+            await anext(other)
+            await one.aclose()
+            assert any(isinstance(each, RecentRequests) for each in app.filters)
+        assert (app.filters, list(server.plane.cache.watchers)) == before
+        assert (live._beating, len(live._events), len(live._awaited)) == (None, 0, 0)
+        # a report wants all requests from its first call on: they begin anew, and no viewer ends them
+        record = interventions.begin_requests()
+        interventions.end_requests()
+        since = record.began
+        assert interventions.requests() is record
+        interventions.end_requests()
+        assert record in app.filters
+        assert record.began > since
+
+
+async def test_events_that_wait_for_a_line_are_bounded() -> None:
+    async with Server(Config(port=0)) as server:
+        live = server.control.part(Live)
+        event = Event(Key("example.com/widgets", "default/", "a"), 7, b"{}", None)
+        for count in (1, MAX_EVENTS + 4, 1, 2 * MAX_EVENTS, 3):
+            live.deliver([event] * count, 7)
+        assert sum(len(events) for _, events in live._events) == live._waiting == MAX_EVENTS
+        assert live._lost == 2 * MAX_EVENTS + 9
+        assert len(live._events) == 2
+        live._rest()
+
+
 @pytest.mark.parametrize(("history", "note"), [(300.0, ""), (0.0, UNKNOWN_WRITERS)])
 async def test_the_timeline_says_if_who_wrote_is_not_known(history: float, note: str) -> None:
     async with Server(Config(port=0, history=history)) as server:
         found = await timeline(ControlCall({}, {"limit": 1}, {}, ANONYMOUS, server.control))
-        assert (len(found["marks"]), found["note"]) == (1, note)
+        assert isinstance(found.body, bytes)
+        answer = json.loads(found.body)
+        assert (len(answer["marks"]), answer["note"]) == (1, note)
 
 
 def test_a_viewer_that_does_not_read_loses_the_oldest_lines() -> None:

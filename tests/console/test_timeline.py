@@ -6,13 +6,17 @@ from typing import Any
 
 from noxu.console.timeline import (
     MAX_CAUSES,
+    MAX_RECENT,
     RecentEvents,
     Sight,
+    Sights,
     call_marks,
+    in_order,
+    is_awaited,
     lane,
-    marks,
     receivers,
     request_mark,
+    request_marks,
     write_mark,
 )
 from noxu.control.recorded_requests import RecordedRequest
@@ -88,6 +92,42 @@ def test_a_write_follows_from_what_its_client_was_shown_since_the_previous_one()
     assert len(causes(after=1, upto=9)) <= MAX_CAUSES
 
 
+def test_the_events_in_which_causes_are_looked_for_are_bounded() -> None:
+    recent = RecentEvents()
+    for revision in range(5 * MAX_RECENT):
+        recent.add(event(revision))
+    assert len(recent._keys) == len(recent._revisions) <= 2 * MAX_RECENT
+
+
+OTHERS = [scope(f"team-{n}/") for n in range(1000)]
+
+
+@rows(
+    "shown, found",
+    [
+        ([scope()], 1),
+        ([scope("default/"), scope("default/", "a"), scope(None, "a")], 3),
+        ([scope("default/", "b"), scope(collection="apps/deployments")], 0),
+        ([*OTHERS, scope()], 1),  # those of other namespaces are not looked at
+    ],
+)
+def test_the_watches_that_may_show_an_object(shown: list[WatchScope], found: int) -> None:
+    assert len(Sights(Sight("a", each, 1, 9) for each in shown).showing(event(7).key)) == found
+
+
+@rows(
+    "sight, had, awaited",
+    [
+        (Sight("a", scope(), 1, 6), [], True),
+        (Sight("a", scope(), 1, 6), ["a"], False),
+        (Sight("a", scope(), 1, 7), [], False),  # its selectors leave it out
+        (Sight("a", scope(), 1, 6, is_open=False), [], False),
+    ],
+)
+def test_an_event_is_awaited_by_watches_that_are_behind(sight: Sight, had: list[str], awaited: bool) -> None:
+    assert is_awaited(event(7), [sight], had) == awaited
+
+
 @rows(
     "asked, what",
     [
@@ -118,7 +158,8 @@ def test_a_write_has_one_mark_with_its_request() -> None:
         "code": 200, "request": 5, "method": "PUT", "path": "/apis/x", "seconds": 0.0,
     }  # fmt: skip
     refused = request(code=409, id="y", at=1.0, number=6)
-    assert [each["key"] for each in marks([mark], [asked, refused], {"x": None})] == ["r6", "7"]
+    others = request_marks([asked, refused], {"x": None})
+    assert [each["key"] for each in in_order([mark, *others])] == ["r6", "7"]
 
 
 @rows(

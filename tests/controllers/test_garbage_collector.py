@@ -596,7 +596,7 @@ class Spy:
         self.refused = 0
         self.meanwhile: list[Callable[[], Awaitable[None]]] = []
         self._chain = world.plane.writer.environment.admission
-        world.plane.writer.environment = replace(world.plane.writer.environment, admission=self)
+        world.plane.writer.use(replace(world.plane.writer.environment, admission=self))
 
     def is_idle(self, reader: Reader) -> bool:
         return False

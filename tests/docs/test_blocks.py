@@ -80,6 +80,8 @@ RUN_BY: Final = {
     "docs/stages.md yaml apiVersion: kwok.x-k8s.io/v1alpha1": "tests/workloads/stages/test_docs.py",
     "docs/controllers.md java": "tests/docs/test_projects.py",
     "docs/workloads.md console": "tests/clients/test_workloads.py",
+    "docs/kuttl.md console": "tests/cli/test_docs.py",
+    "docs/kuttl.md text": "tests/cli/test_docs.py",
     "docs/tests-of-crds.md console": "tests/cli/test_docs.py",
     "docs/tests-of-crds.md yaml widgets_test.yaml": "tests/cli/test_docs.py",
     "docs/testing.md python": "tests/testing/test_plugin.py",

@@ -44,6 +44,7 @@ RUN: Final = (
     "docs/quickstart.md sh",
     "docs/tenants.md console",
     "docs/workloads.md console",
+    "docs/kuttl.md console",
     "docs/tests-of-crds.md console",
 )
 

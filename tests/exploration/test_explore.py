@@ -124,6 +124,8 @@ def test_a_program_gets_nothing_of_the_persons_environment(monkeypatch: pytest.M
         ("workload: [{wait: {kind: Widget, name: a}}]", r"workload\[0\]\.wait: it lacks for"),
         ("contrller: {command: [a]}", r"contrller: there is no such field"),
         ("controller: {comand: [a]}", r"controller\.comand: there is no such field"),
+        ("controller: {hosts: {db: here}}", r"controller\.hosts: it has addresses by names"),
+        ("resync: 30", r"resync: it is a duration, such as 10m"),
         ("kinds: [gone.json]", r"kinds: there is no file .*gone\.json"),
         ("budget: 10", r"budget: it is a duration, such as 10m"),
         ("invariants: [{always: a, idle: b}]", r"invariants\[0\]: it has one of always, idle"),

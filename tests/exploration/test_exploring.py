@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from noxu.exploration import exploring
-from noxu.exploration.exploring import Confirmed, Judged, Learnt
+from noxu.exploration.exploring import Candidates, Confirmed, Judged, Learnt
 from noxu.exploration.findings import RunFinding
 from noxu.exploration.judging import clean_runs
 from noxu.exploration.masks import learn
@@ -67,3 +67,27 @@ def test_a_finding_that_shows_again(
 def test_what_was_confirmed_once_is_not_confirmed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     found = explored(monkeypatch, [PLAN, PLAN], ["busy", "deleted"], ["deleted"], ["deleted"])
     assert [(each.number, each.finding.kind) for each in found] == [(1, "deleted")]
+
+
+BY_CHANCE = [
+    ("the next plan shows it each time", [["deleted"], [], ["deleted"], ["deleted"]], [False, True]),
+    ("the next but one", [["deleted"], [], ["deleted"], [], ["deleted"], ["deleted"]], [False, False, True]),
+    ("after so many it is chance", [["deleted"], []] * 3 + [["deleted"]] * 2, [False] * 3),
+    ("once it has shown again, that is enough", [["deleted"], ["deleted"], ["deleted"], ["deleted"]], [True]),
+]
+
+
+@rows(("outcomes", "stable"), [row[1:] for row in BY_CHANCE], ids=[row[0] for row in BY_CHANCE])
+def test_what_a_plan_shows_by_chance_hides_no_other_plan(outcomes: list[list[str]], stable: list[bool]) -> None:
+    plans = [PLAN] * (len(outcomes) - len(stable))
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        assert [each.is_stable for each in explored(monkeypatch, plans, *outcomes)] == stable
+
+
+def test_plans_that_were_judged_meanwhile_are_confirmed_instead() -> None:
+    """With several runs at once other plans show the same before it is known that the first one does not."""
+    candidates, first, second = Candidates(), judged(["deleted"]), judged(["deleted"])
+    assert (candidates.judged(first), candidates.judged(second)) == (first, None)
+    assert candidates.confirmed(Confirmed(1, first.findings[0], [], PLAN, RECORDING, is_stable=False)) is second
+    assert candidates.confirmed(Confirmed(2, first.findings[0], [], PLAN, RECORDING, is_stable=True)) is None
+    assert candidates.judged(first) is None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from noxu.exploration.findings import CleanRuns, is_done
 from noxu.exploration.judging import clean_runs, judge, judge_clean
 from noxu.exploration.masks import learn
@@ -260,6 +262,85 @@ def test_a_step_is_compared_unless_the_controller_cannot_know_better(is_outdated
     assert len(judge(two_clean_runs(), plan, script.recording(steps=steps))) == number
 
 
+def scaled(in_vain: bool, lost: bool) -> tuple[Script, int]:
+    """A claim goes with the size and comes again. Returns the revision at which an old view begins, too.
+
+    `in_vain`: an old view makes it once more before the size grows. `lost`: because of one it is deleted afterwards.
+    """
+
+    def claim(author: str, verb: str, uid: str = "") -> int:
+        return script.write(author, verb, CLAIMS, "data-a-1", uid=uid).revision
+
+    script = clean()
+    claim("statefulset-controller", "create", "first")
+    script.step = 3
+    begins = script.write("workload", "patch", WIDGETS, "a", spec={"size": 0}).revision
+    claim("controller", "delete")
+    if in_vain:
+        claim("statefulset-controller", "create", "in vain")
+        claim("controller", "delete")
+    script.step = 4
+    script.write("workload", "patch", WIDGETS, "a", spec={"size": 3})
+    made = claim("statefulset-controller", "create", "second")
+    if lost:
+        begins = made
+        claim("controller", "delete")
+        claim("statefulset-controller", "create", "third")
+    return script, begins
+
+
+@rows(
+    "in_vain, lost, sentences",
+    [
+        (True, False, []),
+        (False, True, [f"the controller deleted {CLAIMS} default/data-a-1 at revision 21, 2 times instead of 1"]),
+    ],
+    ids=["what is made in vain is taken back", "what was there before is taken away"],
+)
+def test_what_an_old_view_has_made_may_be_taken_back(in_vain: bool, lost: bool, sentences: list[str]) -> None:
+    usual = [scaled(in_vain=False, lost=False)[0].recording()]
+    move = {"when": {"updated": WIDGETS, "name": "a"}, "view": {"resource": WIDGETS}}
+    script, begins = scaled(in_vain, lost)
+    recording = script.recording(fired=[{"move": move, "revision": begins}])
+    found = judge(clean_runs(usual, learn(usual)), RunPlan("stale", "", moves=(move,)), recording)
+    assert [finding.sentence for finding in found] == sentences
+
+
+def deleted_with_its_widget(*, early: bool = False, late: bool = False) -> Script:
+    """The Secret goes with the Widget, in the step after that of its change."""
+    script = clean()
+    script.step = 3
+    script.write("workload", "patch", WIDGETS, "a", spec={"size": 0})
+    if early:
+        script.write("controller", "delete", SECRETS, "a")
+    script.step = 4
+    script.write("workload", "delete", WIDGETS, "a")
+    if not early and not late:
+        script.write("controller", "delete", SECRETS, "a")
+    script.step = 5
+    script.write("workload", "create", WIDGETS, "a", spec={"size": 1})
+    if late:
+        script.write("controller", "delete", SECRETS, "a")
+    return script
+
+
+@pytest.mark.parametrize(
+    ("run", "sentences"),
+    [
+        (
+            deleted_with_its_widget(early=True),
+            ["the controller deleted secrets default/a at revision 17, earlier than in clean runs"],
+        ),
+        (deleted_with_its_widget(late=True), []),
+    ],
+    ids=["too early: it was needed until then", "late"],
+)
+def test_what_is_deleted_too_early_is_found(run: Script, sentences: list[str]) -> None:
+    usual = [deleted_with_its_widget().recording()]
+    found = judge(clean_runs(usual, learn(usual)), PLAN, run.recording())
+    assert [finding.sentence for finding in found if finding.kind == "deleted"] == sentences
+
+
 def test_what_a_plan_deletes_may_be_made_again() -> None:
     at = {"kind": CONFIGS, "name": "a", "namespace": "default"}
     plan = RunPlan("drift", "", steps=({"after": 2, "steps": [{"delete": at}]},))
@@ -268,6 +349,22 @@ def test_what_a_plan_deletes_may_be_made_again() -> None:
     script.write("workload", "delete", CONFIGS, "a")
     script.write("controller", "create", CONFIGS, "a", data={"size": "2"})
     assert judge(two_clean_runs(), plan, script.recording()) == []
+
+
+def test_a_note_of_when_something_was_made_again_is_no_difference() -> None:
+    """As rabbitmq's operator leaves at a StatefulSet, and at a ConfigMap, if it was not the first one to make it."""
+    at = {"kind": CONFIGS, "name": "a", "namespace": "default"}
+    plan = RunPlan("drift", "", steps=({"after": 2, "steps": [{"delete": at}]},))
+    script = clean()
+    script.step = 3
+    script.write("workload", "delete", CONFIGS, "a")
+    noted = {"annotations": {"example.com/createdAt": "2026-11-28T09:00:00Z"}}
+    script.write("controller", "create", CONFIGS, "a", data={"size": "2"}, metadata=noted)
+    assert judge(two_clean_runs(), plan, script.recording()) == []
+    noted["annotations"]["example.com/mode"] = "slow"
+    script.write("controller", "patch", CONFIGS, "a", metadata=noted)
+    [found] = judge(two_clean_runs(), plan, script.recording())
+    assert found.sentence.endswith("stays so: metadata.annotations.example.com/mode is 'slow' instead of absent")
 
 
 def test_what_is_not_made_again_is_said() -> None:

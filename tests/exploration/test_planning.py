@@ -109,6 +109,38 @@ def test_the_controller_starts_again_when_it_has_made_what_the_old_state_takes_a
     assert found.moves[1]["when"] == {"created": CONFIGS, "name": "b", "namespace": "default"}
 
 
+def test_a_state_in_which_something_was_taken_away_comes_before_others() -> None:
+    """What has replaced it would be taken away as well."""
+    script = clean()
+    script.step = 3
+    script.write("workload", "patch", WIDGETS, "a", spec={"size": 0})
+    script.write("controller", "delete", CONFIGS, "a")
+    script.step = 4
+    script.write("workload", "patch", WIDGETS, "a", spec={"size": 3})
+    script.write("controller", "create", CONFIGS, "a", data={"size": "3"})
+    worth = {plan.title: plan.worth for plan in plans(considered(script), ["stale"]) if "sees widgets" in plan.title}
+    start = "the controller starts again when widgets a: spec.size went from"
+    again = (
+        f"{start} 0 to 3, and it has written configmaps a, and sees widgets as it was before spec.size went from 0 to 3"
+    )
+    first = (
+        f"{start} 2 to 1, and it has written widgets a, and sees widgets as it was before spec.size went from 2 to 1"
+    )
+    gone = (
+        f"{start} 1 to 0, and it has written configmaps a, and sees widgets as it was before spec.size went from 1 to 0"
+    )
+    assert worth[again] == max(worth.values()) > worth[gone] > worth[first]
+
+
+def test_other_shapes_come_before_a_second_plan_of_a_shape() -> None:
+    script = clean()
+    script.step = 3
+    script.write("controller", "create", CONFIGS, "b", data={"size": "2"})
+    script.write("controller", "create", SECRETS, "b", data={"token": "two"})
+    deleted = [title for title in titles(script, "drift") if "is deleted" in title]
+    assert [title.split(" is ")[0] for title in deleted] == ["configmaps a", "secrets a", "configmaps b", "secrets b"]
+
+
 def test_a_wish_may_be_missed_if_another_one_follows() -> None:
     assert titles(clean(), "unobserved") == [
         "the controller does not see of widgets a that it was created: only what came before, and that then "

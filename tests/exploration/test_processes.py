@@ -64,6 +64,18 @@ def test_a_program_finds_the_files_of_a_pod(tmp_path: Path) -> None:
     assert not pod_mounts.PLACE.exists()
 
 
+def test_a_program_resolves_names_of_its_own(tmp_path: Path) -> None:
+    if pod_mounts.failure():
+        skip_without_platform("mounts in a namespace of a user")
+    pod_mounts.write_hosts(tmp_path, {"a-client.default.svc.cluster.local": "127.0.0.9"})
+    resolve = "import socket; print(socket.gethostbyname('a-client.default.svc.cluster.local'))"
+    ran = subprocess.run(
+        pod_mounts.words(tmp_path, [sys.executable, "-c", resolve]), capture_output=True, text=True, check=False
+    )
+    assert ran.stdout == "127.0.0.9\n", ran.stderr
+    assert "a-client" not in pod_mounts.NAMES.read_text()
+
+
 def test_a_program_that_does_not_exist_is_named(tmp_path: Path) -> None:
     if pod_mounts.failure():
         skip_without_platform("mounts in a namespace of a user")

@@ -9,8 +9,10 @@ import pytest
 
 from noxu.api.errors import ApiError
 from noxu.exploration import run_steps
+from noxu.exploration.recording import ObjectPlace
 from noxu.exploration.run_programs import IDLE_WITHIN, KnownTimes
 from noxu.exploration.run_steps import LOOKS_EVERY, WITH_VIEW
+from noxu.exploration.settings import Exploration
 from tests.rows import rows
 
 QUIET = 0.5  # seconds
@@ -30,7 +32,7 @@ class SlowMachine:
     def sleep(self, seconds: float) -> None:
         self.now += seconds
 
-    def idle(self, quiet: float, within: float) -> None:
+    def await_silence(self, quiet: float, within: float) -> None:
         if self.now < self.starts < self.now + quiet:
             self.now = self.starts  # with a request
         if self.is_busy and self.now >= self.starts:
@@ -95,3 +97,36 @@ def test_a_view_ends_while_the_workload_waits(starts: float, ends: float) -> Non
         run_steps.end_views_after_a_while(machine, programs(), moves, machine.wait)  # type: ignore[arg-type]
     assert not moves.views
     assert ends <= machine.now <= ends + 3 * LOOKS_EVERY
+
+
+class Resyncing(SlowMachine):
+    """A controller that looks at everything at `wakes`: until then its ConfigMap is not what it was."""
+
+    def __init__(self, wakes: float, drifted: list[Any]) -> None:
+        super().__init__(0.0, is_busy=False)
+        self.wakes, self.drifted = wakes, drifted
+
+    def stored(self) -> list[Any]:
+        return MADE if self.now >= self.wakes else self.drifted
+
+
+CONFIG = ObjectPlace("configmaps", "default", "a")
+MADE: list[Any] = [(CONFIG, {"metadata": {"name": "a", "resourceVersion": "7"}, "data": {"n": "1"}})]
+RESYNC = 30.0
+DRIFTS = [
+    ("what was deleted comes again", [], 12.0, 12.0),
+    ("what was changed is put back", [(CONFIG, {"metadata": {}, "data": {"n": "2"}})], 12.0, 12.0),
+    ("it never does", [], 1e9, RESYNC),
+    ("only what the server counts differs", [(CONFIG, {"metadata": {"name": "a"}, "data": {"n": "1"}})], 1e9, 0.0),
+    ("an owner of pods makes others", [*MADE, (ObjectPlace("pods", "default", "b"), {})], 1e9, 0.0),
+]
+
+
+@rows(("drifted", "wakes", "waits"), [row[1:] for row in DRIFTS], ids=[row[0] for row in DRIFTS])
+def test_a_drift_is_waited_for_as_long_as_the_controller_sleeps(drifted: list[Any], wakes: float, waits: float) -> None:
+    machine: Any = Resyncing(wakes, drifted)
+    exploration = Exploration((), (), quiet=QUIET, resync=RESYNC)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(run_steps, "time", machine)
+        run_steps.until_restored(machine, programs(), exploration, dict(MADE))
+    assert waits <= machine.now <= waits + 3 * QUIET

@@ -195,6 +195,7 @@ def test_one_object_of_bytes_is_not_another(monkeypatch: pytest.MonkeyPatch) -> 
 class Peer:
     def __init__(self, *, is_idle: bool = True) -> None:
         self.is_idle = is_idle
+        self.was_used = False
         self.aborted = False
 
     def abort(self) -> None:
@@ -243,9 +244,17 @@ def test_the_connection_that_is_idle_for_longest_makes_room() -> None:
 def test_a_request_renews_a_connection() -> None:
     connections, first, second, third = OpenConnections(2), Peer(), Peer(), Peer()
     opened(connections, first, second)
-    connections.used(first)
+    first.was_used = True
     assert opened(connections, third) == [False]
     assert (first.aborted, second.aborted) == (False, True)
+
+
+def test_if_all_are_used_the_first_one_makes_room() -> None:
+    connections, first, second = OpenConnections(2), Peer(), Peer()
+    opened(connections, first, second)
+    first.was_used = second.was_used = True
+    assert opened(connections, Peer()) == [False]
+    assert (first.aborted, second.aborted) == (True, False)
 
 
 def test_busy_connections_stay() -> None:

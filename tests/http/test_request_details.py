@@ -37,11 +37,11 @@ def server() -> Iterator[Noxu]:
 
 @pytest.fixture
 def recorder(server: Noxu) -> Iterator[DetailRecorder]:
-    found: Any = server._runner.server.interventions.details()
-    found.is_on = True
-    yield found
-    found.is_on = False
-    found.clear()
+    interventions: Any = server._runner.server.interventions
+    interventions.keep_details(wanted=True)
+    yield interventions.details()
+    interventions.keep_details(wanted=False)
+    interventions.details().clear()
 
 
 def send(server: Noxu, method: str, path: str, value: Any = None) -> tuple[str, Any]:
@@ -113,7 +113,8 @@ def test_what_is_kept_is_limited(server: Noxu, recorder: DetailRecorder, monkeyp
     assert [recorder.of(each) is not None for each in ids] == [False, True, True]
     monkeypatch.setattr(request_details, "MAX_BODY", 10)
     assert details(server, send(server, "POST", PATH, widget("c"))[0])["sent"] == {"omitted": True}
-    recorder.is_on = False
+    interventions: Any = server._runner.server.interventions
+    interventions.keep_details(wanted=False)
     refused = details(server, send(server, "DELETE", f"{PATH}/none")[0])
     assert refused["message"].startswith("what this request had is not kept")
 

@@ -179,6 +179,21 @@ def test_a_view_ends_at_its_time(noxu: Noxu) -> None:
         assert listed(noxu)[1] == {"a": "1"}
 
 
+def test_what_a_frozen_client_has_listed_is_a_cause_of_what_it_writes(noxu: Noxu) -> None:
+    write(noxu, "a1")
+    with noxu.fault(resource="configmaps", user_agent="operator/*", view="freeze"):
+        frozen, _ = listed(noxu)
+        write(noxu, "a2")
+        listed(noxu)
+        sent = json.dumps({"metadata": {"name": "made"}})
+        connection = http.client.HTTPConnection(urlsplit(noxu.url).netloc, timeout=60)
+        with closing(connection):
+            connection.request("POST", MAPS, sent, {"Content-Type": "application/json", "User-Agent": "operator/1"})
+            assert connection.getresponse().status == 201
+    [made] = noxu.log("configmap", "made", why=True)
+    assert [(cause.how, cause.resource, cause.revision) for cause in made.why] == [("list", "configmaps", int(frozen))]
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_the_events_of_a_released_client_are_those_of_one_that_was_never_frozen(noxu: Noxu, seed: int) -> None:
     chance = random.Random(seed)

@@ -31,7 +31,7 @@ from noxu.apply.fieldset import (
     recursive_difference,
     union,
 )
-from noxu.apply.manager import Valid, apply, keep_times, update
+from noxu.apply.manager import apply, keep_times, update
 from noxu.apply.merging import merge, remove
 from noxu.apply.patch import json_patch, merge_patch
 from noxu.apply.typed import Unsure, accept, ensure_named, to_set, validate, whole
@@ -360,7 +360,7 @@ def test_a_create_of_a_valid_object_owns_the_same_fields(value: Any, status: Any
     """Then fields that the write does not set are not looked at."""
     tracker = replace(STATUS_ONLY if is_status else MAIN, implied=True)
     value = widget(value["spec"], status=status, **value["metadata"])
-    created = update(None, value, tracker, manager="m", now=NOW, valid=Valid(new=True))
+    created = tracker.with_creator(value, "m", NOW, is_valid=True)
     assert created == update(None, value, tracker, manager="m", now=NOW)
 
 

@@ -15,11 +15,11 @@ from noxu.registry.draft import (
     NO_ENVIRONMENT,
     OPERATIONS,
     Action,
-    Draft,
     Outcome,
     WriteEnvironment,
     WriteRequest,
     Written,
+    draft_for,
 )
 from noxu.registry.stored_object import key_of, new_entry
 from noxu.registry.trace import Note
@@ -76,7 +76,7 @@ def test_a_draft_without_environment_can_only_be_validated() -> None:
 
 
 def test_without_plug_ins_everything_is_admitted() -> None:
-    draft = Draft(WriteRequest(Action.CREATE, WIDGETS))
+    draft = draft_for(WriteRequest(Action.CREATE, WIDGETS))
     assert ADMIT_ALL.mutate(draft) is None
     assert ADMIT_ALL.validate(draft) is None
 
@@ -84,11 +84,13 @@ def test_without_plug_ins_everything_is_admitted() -> None:
 async def test_a_server_without_reviewer_refuses_reviews(world: World) -> None:
     environment: WriteEnvironment = world.environment
     with pytest.raises(ApiError, match="this server does not answer Widget"):
-        await environment.reviewer(Draft(WriteRequest(Action.REVIEW, WIDGETS)))
+        await environment.reviewer(draft_for(WriteRequest(Action.REVIEW, WIDGETS)))
 
 
 def test_notes_and_steps_are_kept_only_for_a_trace() -> None:
-    traced, other = (Draft(WriteRequest(Action.CREATE, WIDGETS), outcome=Outcome(trace=trace)) for trace in ([], None))
+    traced, other = (
+        draft_for(WriteRequest(Action.CREATE, WIDGETS), outcome=Outcome(trace=trace)) for trace in ([], None)
+    )
     for draft in (traced, other):
         draft.note("a note")
         draft.record("a webhook", patch=[{"op": "add", "path": "/a", "value": 1}], seconds=0.5)

@@ -12,7 +12,7 @@ from noxu.api.errors import ApiError, Qualified
 from noxu.config import MAX_MUTATING_IN_FLIGHT
 from noxu.registry import persistence, server_leases
 from noxu.registry.cache import WatchCache
-from noxu.registry.draft import Action, Draft, WriteRequest
+from noxu.registry.draft import Action, WriteRequest, draft_for
 from noxu.registry.server_leases import ServerLeases
 from noxu.registry.storage_form import SERVER_LEASES
 from noxu.registry.stored_object import StoredObject
@@ -199,7 +199,7 @@ POD: Final = {
 async def change_a_pod(world: World) -> None:
     pod = world.resource("pods")
     await world.create(POD, resource=pod)
-    draft = Draft(WriteRequest(Action.CREATE, pod, "default", "p"), world.environment)
+    draft = draft_for(WriteRequest(Action.CREATE, pod, "default", "p"), world.environment)
     await pods.update(draft, "p", lambda value: value["metadata"].update(labels={"a": "b"}), dry_run=False)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from noxu.api.errors import ApiError
 from noxu.registry.builtin import built_in_versions
-from noxu.registry.draft import Action, Body, Draft, Options, Stage, Stored, WriteRequest
+from noxu.registry.draft import Action, Body, Draft, Options, Stage, Stored, WriteRequest, draft_for
 from noxu.registry.resource import Resource
 from noxu.registry.stored_object import new_entry
 from noxu.registry.write import arrive, decide
@@ -33,7 +33,7 @@ def refusal(stage: Stage, draft: Draft) -> str:
 
 
 def with_body(action: Action, content: bytes | Object, resource: Resource = WIDGETS, **options: Any) -> Draft:
-    return Draft(WriteRequest(action, resource, "default", "a", body=Body(content), options=Options(**options)))
+    return draft_for(WriteRequest(action, resource, "default", "a", body=Body(content), options=Options(**options)))
 
 
 # -- the body ---------------------------------------------------------------------------------------------------------

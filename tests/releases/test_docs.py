@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from noxu import releases
+from noxu.kinds import facts
 from noxu.releases import gates, kinds, libraries
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "kubernetes-versions.md"
@@ -51,8 +52,28 @@ def kind_lines() -> Iterator[str]:
         yield f"| {releases.named(since)} | {', '.join(listed)} |"
 
 
+def field_lines() -> Iterator[str]:
+    yield "| since | fields |"
+    yield "|---|---|"
+    came: dict[int, list[str]] = {}
+    for key, differences in facts.read("older.json").items():
+        declared = {field["embed"] if isinstance(field, dict) else field[0] for field in _newest(key)}
+        for name, steps in differences.get("fields", {}).items():
+            absent = [until for until, older in steps if older is None]
+            if absent and name in declared:
+                came.setdefault(absent[-1] + 1, []).append(f"`{key.rpartition('.')[2]}.{name}`")
+    for since in sorted(came):
+        yield f"| {releases.named(since)} | {', '.join(sorted(came[since]))} |"
+
+
+def _newest(key: str) -> list[Any]:
+    part, _, name = key.rpartition(".")
+    fields: list[Any] = facts.types(part).get(name, {}).get("fields", [])
+    return fields
+
+
 def test_the_page_has_the_tables_of_the_releases() -> None:
     page = PAGE.read_text()
-    for lines in (gate_lines(), library_lines(), estimate_lines(), kind_lines()):
+    for lines in (gate_lines(), library_lines(), estimate_lines(), kind_lines(), field_lines()):
         table = "\n".join(lines)
         assert f"\n\n{table}\n\n" in page, table

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from noxu import ApiError, Noxu
+from noxu.control_plane import WITHOUT_CONTROLLERS, assemble
+from noxu.discovery.openapi import INDEX, Published
+from noxu_storage.memory import MemoryStore
 from tests.releases.test_rules import crd
 
 
@@ -55,6 +60,52 @@ def test_selectable_fields_are_dropped(server: Noxu) -> None:
     definition["spec"]["versions"][0]["selectableFields"] = [{"jsonPath": ".spec.text"}]
     [stored] = server.apply(definition)
     assert "selectableFields" not in stored["spec"]["versions"][0]
+
+
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "a"},
+    "spec": {"containers": [{"name": "a", "image": "b"}], "hostnameOverride": "a"},
+}
+
+
+def test_a_field_that_came_later_is_unknown(server: Noxu) -> None:
+    status, answer = post(server, "/api/v1/namespaces/default/pods?fieldValidation=Strict", POD)
+    assert (status, answer["message"]) == (
+        400,
+        'Pod in version "v1" cannot be handled as a Pod: strict decoding error: unknown field "spec.hostnameOverride"',
+    )
+    status, answer = post(server, "/api/v1/namespaces/default/pods?fieldValidation=Warn", POD)
+    assert status == 201
+    assert "hostnameOverride" not in answer["spec"]
+
+
+def test_documents_have_the_fields_of_the_release(server: Noxu) -> None:
+    core = get(server, "/openapi/v3/api/v1")
+    assert core["info"] == {"title": "Kubernetes", "version": "v1.29"}
+    assert "hostnameOverride" not in core["components"]["schemas"]["io.k8s.api.core.v1.PodSpec"]["properties"]
+    index = get(server, "/openapi/v3")["paths"]
+    assert index["api/v1"]["serverRelativeURL"] != newest_hash()
+
+
+def newest_hash() -> str:
+    plane = assemble(WITHOUT_CONTROLLERS, MemoryStore())
+    published = Published(lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    index: dict[str, Any] = json.loads(published.build(plane.served_resources.current, INDEX).body)
+    url: str = index["paths"]["api/v1"]["serverRelativeURL"]
+    return url
+
+
+def post(server: Noxu, path: str, value: object) -> tuple[int, Any]:
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(server.url + path, json.dumps(value).encode(), headers, method="POST")
+    try:
+        with urllib.request.urlopen(request) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, json.load(error)
 
 
 def get(server: Noxu, path: str) -> Any:

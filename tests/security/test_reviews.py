@@ -9,7 +9,7 @@ import pytest
 from noxu.api.errors import ApiError
 from noxu.registry.access import ANONYMOUS, User
 from noxu.registry.builtin import built_in_versions
-from noxu.registry.draft import Action, Draft, WriteRequest
+from noxu.registry.draft import Action, WriteRequest, draft_for
 from noxu.registry.served_resources import ServedResources
 from noxu.security.authentication import Authenticators
 from noxu.security.authorization import rules_of
@@ -29,7 +29,7 @@ ACCESS = {"resourceAttributes": {"verb": "delete", "resource": "nodes"}}
 async def status_of(group: str, plural: str, spec: Object, user: User = ANONYMOUS) -> Object:
     resource = CATALOG.find(group, "v1", plural)
     assert resource is not None
-    draft = Draft(WriteRequest(Action.REVIEW, resource, user=user))
+    draft = draft_for(WriteRequest(Action.REVIEW, resource, user=user))
     draft.new = {"spec": spec} if spec else {}
     return await Reviews(cast("Authenticators", None), rules_of(["AlwaysAllow"], RolePolicy()))(draft)
 

@@ -43,3 +43,18 @@ def test_a_file_that_cannot_be_run_is_an_error(project: pytest.Pytester) -> None
     ran = project.runpytest_inprocess("-q", "-p", "no:cacheprovider")
     ran.assert_outcomes(errors=1)
     ran.stdout.fnmatch_lines(["*maps_test.yaml:6:3: cases?0?.expct: there is no such field*did you mean expect?"])
+
+
+def test_a_directory_of_kuttl_is_a_test(project: pytest.Pytester) -> None:
+    project.path.joinpath("cases/maps_test.yaml").unlink()
+    for name, value in (("good", "c"), ("bad", "d")):
+        project.mkdir(f"cases/{name}").joinpath("00-a.yaml").write_text(MAP % "c")
+        project.path.joinpath(f"cases/{name}/00-assert.yaml").write_text(MAP % value)
+    ran = project.runpytest_inprocess("-q", "-p", "no:cacheprovider")
+    ran.assert_outcomes(passed=1, failed=1)
+    ran.stdout.fnmatch_lines(
+        ['*00-assert.yaml:1:*: step 0-a: ConfigMap kuttl-bad/a: data.b: it is "c", not "d"', "*-   b: d", "*+   b: c"]
+    )
+
+
+MAP = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {b: %s}}"

@@ -310,6 +310,14 @@ def encode_unescaped(value: Json) -> bytes:
     return written if written is not None else _encode_in_python(value, sort_keys=False, escape_html=False)
 
 
+def encode_for_page(value: Json) -> bytes:
+    """JSON for a web page: floats are written in any form that JavaScript reads, keys keep their order.
+
+    Its parts may be `Encoded`. Raises TypeError for what the fast encoder cannot write, such as integers beyond 64 bits.
+    """
+    return orjson.dumps(value)
+
+
 def _encode_fast(value: Json, option: int) -> bytes | None:
     """None if orjson may write something else than Go: whole floats, floats with an exponent, great depth.
 

@@ -23,12 +23,20 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 import orjson
 
 from noxu.api import codec
-from noxu.apply.fieldset import SELF, Element, FieldSet, MalformedFields, Path, ordered, parse
+from noxu.apply.fieldset import SELF, Element, FieldSet, MalformedFields, Path, of, ordered, parse
 from noxu.go.text import compact_json, quote
 from noxu.go.time import parse_time
 from noxu.values import Json, Object, equal
 
 Operation = Literal["Apply", "Update"]
+
+_SYSTEM_FIELDS: Final = (
+    "name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields",
+    "resourceVersion",
+)  # fmt: skip
+NEVER_OWNED: Final = of(
+    (SELF,), ("f:apiVersion",), ("f:kind",), ("f:metadata",), *(("f:metadata", f"f:{name}") for name in _SYSTEM_FIELDS)
+)
 
 
 class Manager(NamedTuple):
@@ -75,6 +83,24 @@ class InvalidEntries(ValueError):
 
 
 _OPERATIONS: Final = frozenset({"Apply", "Update"})
+
+
+def entries_of(value: Object | None) -> Json:
+    """The managedFields of an object, None if it has none."""
+    metadata = (value or {}).get("metadata")
+    return metadata.get("managedFields") if isinstance(metadata, dict) else None
+
+
+def with_entries(value: Object, entries: Json) -> Object:
+    """The object with these managedFields, without the key if there are none."""
+    metadata = value.get("metadata")
+    if not entries and not (isinstance(metadata, dict) and "managedFields" in metadata):
+        return value
+    metadata = dict(metadata or {})
+    metadata.pop("managedFields", None)
+    if entries:
+        metadata["managedFields"] = entries
+    return {**value, "metadata": metadata}
 
 
 def decode(entries: Json, recurring: RecurringSets | None = None) -> Managers:

@@ -19,7 +19,6 @@ from noxu.apply import merging
 from noxu.apply.comparison import Comparison, same
 from noxu.apply.fieldset import (
     EMPTY,
-    SELF,
     FieldSet,
     Path,
     contains,
@@ -27,14 +26,23 @@ from noxu.apply.fieldset import (
     describe,
     difference,
     intersection,
-    of,
     paths,
     union,
     united,
 )
-from noxu.apply.managed_fields import InvalidEntries, Manager, Managers, Owned, decode, encode
+from noxu.apply.managed_fields import (
+    NEVER_OWNED,
+    InvalidEntries,
+    Manager,
+    Managers,
+    Owned,
+    decode,
+    encode,
+    entries_of,
+    with_entries,
+)
 from noxu.apply.merging import merge, remove
-from noxu.apply.tracker import Failed, MissingVersion, ObjectVersions, Tracker, group_version_kind, named
+from noxu.apply.tracker import UNKNOWN, Failed, MissingVersion, ObjectVersions, Tracker, group_version_kind, named
 from noxu.apply.typed import Unsure, accept, ensure_named, join_errors, reconcile, to_set, validate
 from noxu.go import unstructured
 from noxu.values import Json, Object, copy, equal
@@ -42,15 +50,6 @@ from noxu.values import Json, Object, copy, equal
 MAX_UPDATE_MANAGERS: Final = 10  # upstream's DefaultMaxUpdateManagers
 ANCIENT_CHANGES: Final = "ancient-changes"
 BEFORE_FIRST_APPLY: Final = "before-first-apply"
-UNKNOWN: Final = "unknown"
-
-_SYSTEM_FIELDS: Final = (
-    "name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields",
-    "resourceVersion",
-)  # fmt: skip
-NEVER_OWNED: Final = of(
-    (SELF,), ("f:apiVersion",), ("f:kind",), ("f:metadata",), *(("f:metadata", f"f:{name}") for name in _SYSTEM_FIELDS)
-)
 
 
 class Valid(NamedTuple):
@@ -87,27 +86,23 @@ def update(
     `[]` reset them, and then nothing is tracked until the next apply. This never fails: if ownership cannot be determined,
     because an object is not of its type or version, or cannot be converted, the live managedFields are kept.
     """
-    if live is None and tracker.custom and _entries(new) is None:
-        created = _created_fast(new, tracker, manager or UNKNOWN, now, is_valid=valid.new)
-        if created is not None:
-            return _with_entries(new, encode(created, tracker.recurring))
     managers = _initial_managers(live, new, tracker)
     if live is not None and not managers:
-        return _with_entries(new, None)
-    bare = _with_entries(new, None)
+        return with_entries(new, None)
+    bare = with_entries(new, None)
     if tracker.custom and not _is_tracked(new, tracker):
-        return _with_entries(bare, _entries(live))  # a patch has changed what the object is
+        return with_entries(bare, entries_of(live))  # a patch has changed what the object is
     in_written_form = tracker.created if live is None and tracker.created is not None else tracker.written
     tracked = bare if in_written_form is None else in_written_form(bare)
     try:
         if live is None:
             managers = _created(tracked, tracker, managers, manager or UNKNOWN, now)
         else:
-            bare_live = _with_entries(live, None)
+            bare_live = with_entries(live, None)
             managers = _updated(bare_live, tracked, tracker, managers, manager or UNKNOWN, now, valid)
     except (Failed, ApiError):
-        return _with_entries(bare, _entries(live))
-    return _with_entries(bare, encode(managers, tracker.recurring, in_order=not tracker.custom))
+        return with_entries(bare, entries_of(live))
+    return with_entries(bare, encode(managers, tracker.recurring, in_order=not tracker.custom))
 
 
 def _is_tracked(value: Object, tracker: Tracker) -> bool:
@@ -119,12 +114,12 @@ def _is_tracked(value: Object, tracker: Tracker) -> bool:
 def _initial_managers(live: Object | None, new: Object, tracker: Tracker) -> Managers:
     """The managers before the write: those in the new object, else those of the live object."""
     if not tracker.subresource:
-        sent = _entries(new)
+        sent = entries_of(new)
         if sent in ([], [{}]):
             return {}
         if sent is not None and (managers := _decoded(sent, tracker)):
             return managers
-    return _decoded(_entries(live), tracker)
+    return _decoded(entries_of(live), tracker)
 
 
 def _decoded(entries: Json, tracker: Tracker) -> Managers:
@@ -134,50 +129,18 @@ def _decoded(entries: Json, tracker: Tracker) -> Managers:
         return {}
 
 
-def _entries(value: Object | None) -> Json:
-    metadata = (value or {}).get("metadata")
-    return metadata.get("managedFields") if isinstance(metadata, dict) else None
-
-
 def has_empty_entries(value: Object) -> bool:
     """Whether an object has `managedFields: []`, which resets them."""
-    return bool(_entries(value) == [])
-
-
-def _with_entries(value: Object, entries: Json) -> Object:
-    """The object with these managedFields, without the key if there are none."""
-    metadata = value.get("metadata")
-    if not entries and not (isinstance(metadata, dict) and "managedFields" in metadata):
-        return value
-    metadata = dict(metadata or {})
-    metadata.pop("managedFields", None)
-    if entries:
-        metadata["managedFields"] = entries
-    return {**value, "metadata": metadata}
+    return bool(entries_of(value) == [])
 
 
 def _created(new: Object, tracker: Tracker, managers: Managers, name: str, now: str) -> Managers:
     """The managers after a create. Raises Failed or ApiError."""
     if tracker.custom and not managers:
-        created = _created_fast(new, tracker, name, now)
+        created = tracker.creator(new, name, now)
         if created is not None:
             return created
     return _updated(tracker.blank, new, tracker, managers, name, now, UNKNOWN_VALIDITY)
-
-
-def _created_fast(new: Object, tracker: Tracker, name: str, now: str, *, is_valid: bool = False) -> Managers | None:
-    """The fast path of a create: its manager owns everything. None if the object needs the thorough comparison.
-
-    `is_valid`: the object is certainly of its type (see `Valid`), so that fields without an owner are not looked at.
-    """
-    try:
-        fields = tracker.created_fields(new, of_type=is_valid and tracker.implied)
-    except Unsure:
-        return None
-    fields = difference(fields, NEVER_OWNED)
-    if not fields:
-        return {}
-    return {Manager(name, "Update", tracker.version, tracker.subresource): Owned(fields, tracker.version, now)}
 
 
 def _type_errors(
@@ -361,10 +324,10 @@ def apply(
     """
     live = copy(tracker.blank) if live is None else live
     try:
-        managers = decode(_entries(live), tracker.recurring)
+        managers = decode(entries_of(live), tracker.recurring)
     except InvalidEntries as error:
         raise errors.plain_error(f"failed to decode managed fields: {error}") from None
-    live = _with_entries(live, None)
+    live = with_entries(live, None)
     kind = group_version_kind(config)
     if kind != group_version_kind({"apiVersion": tracker.version, "kind": tracker.kind}):
         raise errors.bad_request(f"invalid object type: {kind}")
@@ -383,7 +346,7 @@ def apply(
     changed = new is not live
     if manager == merging.KUBECTL:
         new = merging.renewed(new, config)
-    return AppliedObject(_with_entries(new, encode(managers, tracker.recurring, in_order=not tracker.custom)), changed)
+    return AppliedObject(with_entries(new, encode(managers, tracker.recurring, in_order=not tracker.custom)), changed)
 
 
 def _before_first_apply(live: Object, tracker: Tracker, now: str, valid: Valid) -> Managers:
@@ -406,7 +369,7 @@ def _applied(
     valid: Valid,
 ) -> tuple[Object, Managers]:
     """(the merged object, the managers). Raises Failed, _Conflicts or ApiError."""
-    sent = _entries(config)
+    sent = entries_of(config)
     if type(sent) is list and not any(unstructured.mismatch(MANAGED_FIELDS_ENTRY, entry) for entry in sent):
         raise errors.bad_request("metadata.managedFields must be nil")
     if wrong := _type_errors(config, tracker):
@@ -553,15 +516,15 @@ def keep_times(old: Object, new: Object) -> Object:
 
     Upstream's IgnoreManagedFieldsTimestampsTransformer, the last thing before an update is stored.
     """
-    before, after = _entries(old), _entries(new)
+    before, after = entries_of(old), entries_of(new)
     if not before or not after or len(before) != len(after):
         return new
     if old["metadata"].get("generation") != new["metadata"].get("generation"):
         return new  # more than that has changed
     if all(a.get("time") == b.get("time") for a, b in zip(before, after, strict=True)):
         return new
-    if not equal(_with_entries(old, None), _with_entries(new, None)):
+    if not equal(with_entries(old, None), with_entries(new, None)):
         return new
     if not all(equal({**a, "time": ""}, {**b, "time": ""}) for a, b in zip(before, after, strict=True)):
         return new
-    return _with_entries(new, before)
+    return with_entries(new, before)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from noxu.apply.comparison import Comparison, compare
 from noxu.apply.fieldset import (
@@ -30,10 +30,23 @@ from noxu.apply.fieldset import (
     of,
     recursive_difference,
 )
-from noxu.apply.managed_fields import Managers, Owned, RecurringSets, decode, encode
-from noxu.apply.typed import accept, join_errors, to_set, validate
+from noxu.apply.managed_fields import (
+    NEVER_OWNED,
+    Manager,
+    Managers,
+    Owned,
+    RecurringSets,
+    decode,
+    encode,
+    entries_of,
+    with_entries,
+)
+from noxu.apply.typed import Unsure, accept, join_errors, owned_fields, to_set, validate
 from noxu.apply.types import SCALE, Type
 from noxu.values import Json, Object
+
+UNKNOWN: Final = "unknown"
+"""The manager of a write that names none."""
 
 
 class MissingVersion(Exception):
@@ -47,6 +60,16 @@ class Failed(Exception):
 def relabel(value: Object, version: str) -> Object:
     """The conversion of custom resources without a webhook: only the apiVersion changes."""
     return {**value, "apiVersion": version}
+
+
+class _WholeFields(NamedTuple):
+    """Fields of the object that a write does not change, with all that is below them."""
+
+    ignored: frozenset[str]
+    is_all: bool
+    """The write can change everything else."""
+    owned: Callable[[Object], FieldSet]
+    """What the creator of an object that is certainly of its type owns besides."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -76,9 +99,7 @@ class Tracker:
     written: Callable[[Object], Object] | None = None
     created: Callable[[Object], Object] | None = None
     recurring: RecurringSets = dataclasses.field(default_factory=RecurringSets, repr=False)
-    _known_ignored: dict[str, tuple[frozenset[str], bool]] = dataclasses.field(
-        init=False, default_factory=dict, repr=False
-    )
+    _known_whole: dict[str, _WholeFields] = dataclasses.field(init=False, default_factory=dict, repr=False)
 
     @property
     def type(self) -> Type:
@@ -90,47 +111,65 @@ class Tracker:
             return matching(fields, self.only)
         return recursive_difference(fields, self.resets.get(version, EMPTY))
 
-    def created_fields(self, new: Object, *, of_type: bool) -> FieldSet:
-        """All fields of a new object that a write through this endpoint sets. Raises Unsure if it may not be of its type.
+    def with_creator(self, new: Object, manager: str, now: str, *, is_valid: bool) -> Object | None:
+        """The new object with managedFields: its manager owns all that this write sets. None if that is not certain.
 
-        `of_type`: it certainly is, and whole fields that the write does not set, such as its status, are not looked at.
+        `is_valid`: the object satisfies the schema (see `manager.Valid`). The thorough way is `manager.update`.
         """
-        if not of_type:
-            return self.changeable(accept(new, self.type), self.version)
-        ignored, is_all = self._ignored(self.version)
-        fields = accept(_without(new, ignored), self.type, of_type=True)
-        return fields if is_all else self.changeable(fields, self.version)
+        if not self.custom or entries_of(new) is not None:
+            return None
+        managers = self.creator(new, manager or UNKNOWN, now, is_valid=is_valid)
+        return None if managers is None else with_entries(new, encode(managers, self.recurring))
+
+    def creator(self, new: Object, name: str, now: str, *, is_valid: bool = False) -> Managers | None:
+        """The manager of a new object that has none, as its only one. None if the object may not be of its type.
+
+        What is certainly of its type is not checked, and fields that its manager does not own are not looked at.
+        """
+        whole = self._whole(self.version)
+        try:
+            if is_valid and self.implied:
+                fields = whole.owned(new)
+                if not whole.is_all:
+                    fields = self.changeable(fields, self.version)
+            else:
+                fields = difference(self.changeable(accept(new, self.type), self.version), NEVER_OWNED)
+        except Unsure:
+            return None
+        if not fields:
+            return {}
+        return {Manager(name, "Update", self.version, self.subresource): Owned(fields, self.version, now)}
 
     def compared(self, old: Object, new: Object, version: str, *, exact: bool = False) -> Comparison:
         """The changes of a write through this endpoint, at a version. `exact`: as in `compare`.
 
         Whole fields of the object that it does not change, such as its status, are not compared.
         """
-        ignored, is_all = self._ignored(version)
-        change = compare(_without(old, ignored), _without(new, ignored), self.types[version], exact=exact)
-        return change if is_all else change.filtered(lambda fields: self.changeable(fields, version))
+        whole = self._whole(version)
+        change = compare(_without(old, whole.ignored), _without(new, whole.ignored), self.types[version], exact=exact)
+        return change if whole.is_all else change.filtered(lambda fields: self.changeable(fields, version))
 
     def claimed(self, config: Object) -> FieldSet:
         """The fields that an applied configuration claims through this endpoint. It is of the type."""
-        ignored, is_all = self._ignored(self.version)
-        fields = to_set(_without(config, ignored), self.type)
-        return fields if is_all else self.changeable(fields, self.version)
+        whole = self._whole(self.version)
+        fields = to_set(_without(config, whole.ignored), self.type)
+        return fields if whole.is_all else self.changeable(fields, self.version)
 
-    def _ignored(self, version: str) -> tuple[frozenset[str], bool]:
-        """(The names of whole fields of the object that writes through this endpoint do not change; whether they are all
-        that such a write does not change).
-        """
-        ignored = self._known_ignored.get(version)
-        if ignored is None:
-            ignored = self._known_ignored[version] = self._found_ignored(version)
-        return ignored
+    def _whole(self, version: str) -> _WholeFields:
+        """What writes through this endpoint do not change, as far as that is whole fields of the object."""
+        whole = self._known_whole.get(version)
+        if whole is None:
+            whole = self._known_whole[version] = self._found_whole(version)
+        return whole
 
-    def _found_ignored(self, version: str) -> tuple[frozenset[str], bool]:
+    def _found_whole(self, version: str) -> _WholeFields:
         kind, resets = self.types[version], self.resets.get(version, EMPTY)
         if self.only is not None or kind.map is None or kind.map.atomic:
-            return frozenset(), False
-        names = frozenset(_whole_fields(resets))
-        return names, len(names) == len(resets)
+            names, is_all = frozenset[str](), False
+        else:
+            names = frozenset(_whole_fields(resets))
+            is_all = len(names) == len(resets)
+        return _WholeFields(names, is_all, owned_fields(kind, NEVER_OWNED, names))
 
     @property
     def blank(self) -> Object:

@@ -294,7 +294,11 @@ def add_test(command: argparse.ArgumentParser) -> None:
         "Exit status 1 if a case fails, 2 if one cannot be run."
     )
     command.add_argument(
-        "paths", nargs="*", type=Path, metavar="PATH", help="files of cases, or directories with files *_test.yaml"
+        "paths",
+        nargs="*",
+        type=Path,
+        metavar="PATH",
+        help="files of cases, or directories with files *_test.yaml, or with tests of kuttl",
     )
     values.repeated(command, "--run", "TEXT", "run only cases whose names contain this", parse=str, dest="names")
     values.kubernetes(command, several=True, default="those that files give, or 1.37")
@@ -314,6 +318,20 @@ def add_test(command: argparse.ArgumentParser) -> None:
         help="run files in N processes; 0: as many as there are processors (default: 1)",
     )
     command.add_argument("--verbose", action="store_true", help="list cases that pass, too")
+    command.add_argument(
+        "--nodes",
+        type=values.nodes,
+        metavar="NUMBER",
+        help="tests of kuttl: nodes to simulate, with the controllers of workloads (default: neither)",
+    )
+    values.repeated(
+        command,
+        "-f",
+        "PATH",
+        "tests of kuttl: CRDs and other objects that each test begins with, beside those of kuttl-test.yaml",
+        parse=Path,
+        dest="given",
+    )
     command.add_argument(
         "--coverage",
         action="store_true",

@@ -24,7 +24,7 @@ def add_diff(command: argparse.ArgumentParser) -> None:
     )
     _namespace(command, "all without a NAME, else default")
     command.add_argument(
-        "--limit", type=int, default=500, metavar="NUMBER", help="objects at most (default: %(default)s)"
+        "--limit", type=int, metavar="NUMBER", help=f"of two moments: objects at most (default: {OBJECTS})"
     )
     values.control(command, "text", *values.CONTROL_OUTPUTS, *_OF_FILES, metavar="FORMAT")
     files = command.add_argument_group("CRDs in files")
@@ -35,6 +35,8 @@ def add_diff(command: argparse.ArgumentParser) -> None:
     )
 
 
+OBJECTS: Final = 500
+"""How many objects `noxu diff` compares at most, unless --limit says so."""
 _OF_FILES: Final = ("junit", "markdown", "sarif", "github")
 _OF_SERVERS: Final = ("table", "yaml")
 _MANIFESTS: Final = (".yaml", ".yml", ".json")
@@ -51,7 +53,7 @@ def complete_diff(options: argparse.Namespace) -> None:
         raise ValueError(f"--no-examples, --strict, --verbose and -o {', '.join(_OF_FILES)} are for CRDs in files")
     if options.to is not None and options.what is None and "/" in options.to:
         options.to, options.what = None, options.to
-    options.to = options.to or "now"
+    options.to, options.limit = options.to or "now", OBJECTS if options.limit is None else options.limit
     options.type, _, options.name = (options.what or "").partition("/")
 
 
@@ -73,6 +75,8 @@ def _complete_files(options: argparse.Namespace) -> None:
         raise ValueError(f"-o {options.output} is for moments of a server")
     if options.namespace or options.context or options.insecure_skip_tls_verify:
         raise ValueError("-n and --context are for moments of a server, and so is --insecure-skip-tls-verify")
+    if options.limit is not None:
+        raise ValueError("--limit is for moments of a server: of CRDs in files all changes are listed")
     options.old, options.files, options.allow_empty = [Path(options.since)], [Path(options.to)], True
 
 

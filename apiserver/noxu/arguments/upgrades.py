@@ -20,7 +20,17 @@ def add_preview(command: argparse.ArgumentParser) -> None:
         command, "--old", "PATH", "files with the former CRDs and the objects, in place of stored ones", parse=Path
     )
     command.add_argument(
-        "--limit", type=values.count, default=5, metavar="N", help="objects to list for each CRD (default: %(default)s)"
+        "--requests",
+        type=Path,
+        metavar="FILE",
+        help="a recording: which of its clients' requests would be answered in another way",
+    )
+    command.add_argument(
+        "--limit",
+        type=values.count,
+        default=5,
+        metavar="N",
+        help="objects, and requests of a client, to list for each CRD (default: %(default)s)",
     )
     command.add_argument(
         "--strict", action="store_true", help="exit status 1 for what is forgiven or gets a default, too"

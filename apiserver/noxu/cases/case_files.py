@@ -281,7 +281,7 @@ class _Reading:
             if name in expect and "convert" not in written:
                 self._refuse(child(place, name), "`convert` is missing in the case: the version to convert to")
         for name in (*GOLDEN, "mutated"):
-            if _is_deep(expect.get(name)):
+            if is_deep(expect.get(name)):
                 self._refuse(child(place, name), f"it is nested more than {DEEPEST} deep: name less of the object")
         return expect | {name: self._golden(expect[name], name, place, golden) for name in GOLDEN if name in expect}
 
@@ -318,7 +318,8 @@ def _of(writes: Sequence[str]) -> str:
     return f", and has {' and '.join(writes)}" if writes else ""
 
 
-def _is_deep(value: Json) -> bool:
+def is_deep(value: Json) -> bool:
+    """Whether a value is nested more than DEEPEST deep."""
     todo = [(value, 0)]
     while todo:
         each, depth = todo.pop()

@@ -2,8 +2,8 @@
 
     1.29, 1.30: spec.…rule: Invalid value: …: undeclared reference to 'cidr'   (`cidr` is for rules since Kubernetes 1.31)
 
-A finding of all releases is listed as it is. The advice about a function or kind of a later release is given for one release,
-too.
+A finding of all releases is listed as it is. The advice about a function, kind or field of a later release is given for one
+release, too.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Final
 from noxu import releases
 from noxu.commands.findings import Checked, Finding, Result
 from noxu.expressions import expression
+from noxu.kinds.scheme import field_since
 from noxu.releases import kinds, libraries
 
 _UNDECLARED: Final = expression(r"undeclared reference to '([^']+)'")
@@ -36,10 +37,25 @@ def merged_documents(by_release: Mapping[int, Sequence[Checked]]) -> list[Checke
     return [
         judgements[-1]._replace(
             result=min((judged.result for judged in judgements), key=_RESULTS.index),
-            findings=merged(dict(zip(by_release, (judged.findings for judged in judgements), strict=True))),
+            findings=merged(dict(zip(by_release, map(_with_fields_advised, judgements), strict=True))),
         )
         for judgements in zip(*by_release.values(), strict=True)
     ]
+
+
+_UNKNOWN_FIELD: Final = "unknown field"
+
+
+def _with_fields_advised(judged: Checked) -> list[Finding]:
+    """The findings about a document, with the release that brought a field of a built-in kind which is unknown before."""
+    api_version, kind = (str(judged.document.value.get(name, "")) for name in ("apiVersion", "kind"))
+    found = []
+    for finding in judged.findings:
+        unknown = finding.message == _UNKNOWN_FIELD
+        brought = field_since(api_version, kind, str(finding.field)) if unknown else None
+        advice = f"Kubernetes has this field since {releases.named(brought)}." if brought else finding.advice
+        found.append(finding._replace(advice=advice))
+    return found
 
 
 def advised(finding: Finding) -> Finding:

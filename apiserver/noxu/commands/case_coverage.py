@@ -10,24 +10,22 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
-from noxu.cases import running
-from noxu.cases.outcomes import FileOutcome
+from noxu.cases.running import Observe
 from noxu.commands import calls, findings
 from noxu.coverage import reports, trees
 from noxu.coverage.collecting import Collector
 from noxu.values import Object
 
+T = TypeVar("T")
 
-def run(
-    files: Sequence[Path], chosen: running.Chosen, *, updates: bool, releases: Sequence[int]
-) -> tuple[list[FileOutcome], Object]:
-    """The outcomes of files, and what a collector has collected."""
+
+def counted(run: Callable[[Observe], T]) -> tuple[T, Object]:
+    """What `run` returns, and what was collected meanwhile of the control planes that it has observed."""
     collector = Collector()
-    outcomes = running.run_paths(files, chosen, collector.follow, updates=updates, releases=releases)
-    return outcomes, collector.collected()
+    return run(collector.follow), collector.collected()
 
 
 def report(options: argparse.Namespace, collections: Sequence[Object]) -> int:

@@ -17,7 +17,7 @@ from noxu.commands.findings import FOUND, UNREADABLE, Checked, Finding
 from noxu.commands.reports import Style
 from noxu.generation.pages import code_span, table_cell
 from noxu.go.text import compact_json
-from noxu.manifests.documents import Document, is_crd
+from noxu.manifests.documents import STDIN, Document, is_crd
 from noxu.observability.logs import shown_on
 from noxu.upgrades.changes import EFFECTS, ChangedDefinition, DefinitionChange, Effect, compared
 from noxu.values import Object
@@ -29,7 +29,9 @@ _MANY: Final = 3
 
 def run(options: argparse.Namespace) -> int:
     """Exit status 0: nothing breaks; 1: something does; 2: an input cannot be read, or has no CRD."""
-    sides = [_definitions(paths, options) for paths in (options.old, options.files)]
+    # a hint to pipe something names the other side, and there is none for the first one
+    to_stdin = f"{options.command} {options.old[0]}" if str(options.old[0]) != STDIN else ""
+    sides = [_definitions(options.old, ""), _definitions(options.files, to_stdin)]
     unreadable = [checked for _, refused in sides for checked in refused]
     if unreadable:
         reports.print_findings(unreadable)
@@ -41,9 +43,9 @@ def run(options: argparse.Namespace) -> int:
     return FOUND if any(definition.count(effect) for definition in changed for effect in counted) else 0
 
 
-def _definitions(paths: Sequence[object], options: argparse.Namespace) -> tuple[list[Document], list[Checked]]:
-    """(the CRDs of some paths, what cannot be read)."""
-    read = argparse.Namespace(files=paths, allow_empty=True, command=options.command)
+def _definitions(paths: Sequence[object], command: str) -> tuple[list[Document], list[Checked]]:
+    """(the CRDs of some paths, what cannot be read). `command`: the one that would read stdin for them."""
+    read = argparse.Namespace(files=paths, allow_empty=True, command=command)
     documents = findings.read(read)
     refused = [
         Checked(document, "", "unreadable", findings.unreadable(document)) for document in documents if document.error

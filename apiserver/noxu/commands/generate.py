@@ -23,7 +23,7 @@ from noxu.values import Object
 def run(options: argparse.Namespace) -> int:
     """Exit status 0: printed; 1: no object is found; 2: an input cannot be read, or does not define the kind."""
     try:
-        documents = list(checked(read_paths(options.files, command=options.command)))
+        documents = list(checked(read_paths(options.files, command=f"{options.command} {options.name} -f")))
         resource = resource_of(documents, options.name)
         names = set[str]()
         for n in range(options.number):

@@ -2,6 +2,7 @@
 
 The objects are where `noxu validate --stored` reads them, in a running server, a data directory or etcd, or in files together
 with their former CRDs (`--old`). They are read in pages, one by one, and of each CRD only counts and the first objects are kept.
+With `--requests` a recording says which clients would be answered in another way (`noxu.recordings.upgraded_requests`).
 """
 
 from __future__ import annotations
@@ -9,17 +10,21 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path as FilePath
+from typing import Final, NamedTuple
 
 from noxu.api import codec
+from noxu.api.field import Path
 from noxu.commands import calls, findings, progress, reports, stored
 from noxu.commands.findings import FOUND, UNREADABLE, Checked, Finding
 from noxu.commands.stored import ObjectsOfDefinitions, RefusedDefinition, StoredReport, ValidationError
 from noxu.crd import conditions, types
 from noxu.manifests import loading
 from noxu.manifests.documents import Document, checked, is_crd, read_paths
+from noxu.recordings import lines
+from noxu.recordings.lines import NoRecording, ServerRecording
+from noxu.recordings.upgraded_requests import EFFECTS_ON_REQUESTS, ClientPreview, UpgradedDefinition, clients_of
 from noxu.registry.custom import versions_of
 from noxu.schema.structural import NoStructuralForm
 from noxu.upgrades.effects import EFFECTS_ON_OBJECTS, DefinitionPreview, effect_of, versions_gone
@@ -33,12 +38,16 @@ def run(options: argparse.Namespace) -> int:
     try:
         new = stored.definitions_in(options.files, report, f"{options.command} -f")
         with _source(options) as source, progress.shown("preview", quiet=options.quiet) as show:
-            previews = list(_previews(source, new, options.limit, show))
+            recording = None if options.requests is None else lines.read(options.requests)
+            previews = list(_previews(source, new, options.limit, show, recording))
             failures = source.unreadable()
     except RefusedDefinition as error:
         print(f"noxu: {error}", file=sys.stderr)
         return FOUND
     except stored.UNREADABLE_ERRORS as error:
+        print(f"noxu: {error}", file=sys.stderr)
+        return UNREADABLE
+    except NoRecording as error:
         print(f"noxu: {error}", file=sys.stderr)
         return UNREADABLE
     except NoStructuralForm as error:
@@ -49,8 +58,27 @@ def run(options: argparse.Namespace) -> int:
     for remark in [*report.remarks, *failures]:
         print(f"noxu: {remark}", file=sys.stderr)
     print("\n".join(_OUTPUTS[options.output](previews)))
-    breaks = any(preview.breaks or (options.strict and preview.counts) for preview in previews)
+    breaks = any(preview.breaks or (options.strict and preview.changes) for preview in previews)
     return UNREADABLE if failures else FOUND if breaks else 0
+
+
+class UpgradePreview(NamedTuple):
+    """A CRD with what happens to its objects, and to the requests of clients if there is a recording."""
+
+    objects: DefinitionPreview
+    clients: Sequence[ClientPreview] = ()
+
+    @property
+    def name(self) -> str:
+        return self.objects.name
+
+    @property
+    def breaks(self) -> bool:
+        return self.objects.breaks or any(client.breaks for client in self.clients)
+
+    @property
+    def changes(self) -> bool:
+        return bool(self.objects.counts) or any(client.counts for client in self.clients)
 
 
 def _source(options: argparse.Namespace) -> contextlib.AbstractContextManager[ObjectsOfDefinitions]:
@@ -62,7 +90,7 @@ class FormerManifests:
 
     sees_hidden = True
 
-    def __init__(self, paths: Sequence[Path]) -> None:
+    def __init__(self, paths: Sequence[FilePath]) -> None:
         documents = loading.ready(checked(read_paths(paths)))
         self._definitions = [document.value for document in documents if is_crd(document.value)]
         self._objects = [document.value for document in documents if not is_crd(document.value)]
@@ -90,25 +118,35 @@ class FormerManifests:
 
 
 def _previews(
-    source: ObjectsOfDefinitions, new: dict[str, Object], limit: int, show: Progress
-) -> Iterator[DefinitionPreview]:
+    source: ObjectsOfDefinitions,
+    new: dict[str, Object],
+    limit: int,
+    show: Progress,
+    recording: ServerRecording | None,
+) -> Iterator[UpgradePreview]:
     """The preview of each CRD that is in both, by name."""
     old = {crd["metadata"]["name"]: crd for crd in source.definitions()}
     both = [name for name in sorted(new) if name in old and conditions.is_true(old[name], conditions.ESTABLISHED)]
     total, done = source.count(old[name] for name in both), 0
+    upgraded = {name: _upgraded(old[name], new[name]) for name in both}
+    clients = {} if recording is None else clients_of(recording.lines, upgraded, limit)
     for name in both:
-        crd, later = old[name], new[name]
-        accepted = {**later, "status": {**later["status"], "acceptedNames": later["spec"]["names"]}}
-        try:
-            preview = DefinitionPreview(name, limit, list(versions_gone(crd, later)))
-            before, after = versions_of(crd, 0), versions_of(accepted, 0)
-        except (KeyError, TypeError):
-            raise ValidationError(f"the former CRD {name} is invalid; `noxu lint` says more") from None
-        for value in source.objects(crd):
+        preview = DefinitionPreview(name, limit, list(versions_gone(old[name], new[name])))
+        for value in source.objects(old[name]):
             show(done, total)
-            preview.add(_title(value), effect_of(value, before, after))
+            preview.add(_title(value), effect_of(value, *upgraded[name]))
             done += 1
-        yield preview
+        yield UpgradePreview(preview, [each for _, each in sorted(clients.get(name, {}).items())])
+
+
+def _upgraded(crd: Object, later: Object) -> UpgradedDefinition:
+    """Raises ValidationError."""
+    accepted = {**later, "status": {**later["status"], "acceptedNames": later["spec"]["names"]}}
+    try:
+        return UpgradedDefinition(versions_of(crd, 0), versions_of(accepted, 0))
+    except (KeyError, TypeError):
+        name = crd["metadata"]["name"]
+        raise ValidationError(f"the former CRD {name} is invalid; `noxu lint` says more") from None
 
 
 def _title(value: Object) -> str:
@@ -121,26 +159,58 @@ def _title(value: Object) -> str:
 # -- output ----------------------------------------------------------------------------------------------------------
 
 
-def _text(previews: Sequence[DefinitionPreview]) -> Iterator[str]:
+def _text(previews: Sequence[UpgradePreview]) -> Iterator[str]:
     yield from calls.table(_rows(previews))
+    if clients := _client_rows(previews):
+        yield from ("", *calls.table(clients))
     for preview in previews:
         for level, sentence in _sentences(preview):
             yield f"{preview.name}: {'' if level == 'error' else f'{level}: '}{sentence}"
 
 
-def _rows(previews: Sequence[DefinitionPreview]) -> list[list[str]]:
+def _rows(previews: Sequence[UpgradePreview]) -> list[list[str]]:
     titles = ["crd", "objects", *EFFECTS_ON_OBJECTS]
     return [
         titles,
         *(
-            [preview.name, str(preview.objects), *(str(preview.counts[name]) for name in EFFECTS_ON_OBJECTS)]
-            for preview in previews
+            [each.name, str(each.objects), *(str(each.counts[name]) for name in EFFECTS_ON_OBJECTS)]
+            for each in (preview.objects for preview in previews)
         ),
     ]
 
 
-def _sentences(preview: DefinitionPreview) -> Iterator[tuple[findings.Level, str]]:
+def _client_rows(previews: Sequence[UpgradePreview]) -> list[list[str]]:
+    """The clients with their requests, below the titles; [] without a client."""
+    rows = [
+        [preview.name, each.client, str(each.requests), *(str(each.counts[name]) for name in EFFECTS_ON_REQUESTS)]
+        for preview in previews
+        for each in preview.clients
+    ]
+    return [["crd", "client", "requests", *EFFECTS_ON_REQUESTS], *rows] if rows else []
+
+
+def _sentences(preview: UpgradePreview) -> Iterator[tuple[findings.Level, str]]:
     """What happens, with its level."""
+    yield from _of_objects(preview.objects)
+    for client in preview.clients:
+        for level, sentence in _of_client(client):
+            yield level, f"{client.client}: {sentence}"
+
+
+def _of_client(client: ClientPreview) -> Iterator[tuple[findings.Level, str]]:
+    for version, number in client.versions.most_common():
+        yield "error", f"{reports.count(number, 'request')} for version {version}, which is no longer served"
+    for step, request, error in client.listed:
+        yield "error", f"step {step}: {request} would be refused: {error}".replace("\n", " ")
+    if (more := client.counts["refused"] - len(client.listed)) > 0:
+        yield "error", f"{reports.count(more, 'more request')} would be refused; --limit lists more"
+    for (verb, path), number in client.pruned.most_common():
+        yield "error", f"{path} is lost in what it {verb}, in {reports.count(number, 'request')}"
+    for (verb, path), number in client.defaulted.most_common():
+        yield "warning", f"{path} gets a default in what it {verb}, in {reports.count(number, 'request')}"
+
+
+def _of_objects(preview: DefinitionPreview) -> Iterator[tuple[findings.Level, str]]:
     for sentence in preview.versions:
         yield "error", sentence
     for title, effect in preview.listed:
@@ -160,11 +230,12 @@ def _sentences(preview: DefinitionPreview) -> Iterator[tuple[findings.Level, str
         yield "warning", f"{path} gets a default in {reports.count(number, 'object')}"
 
 
-def _json(previews: Sequence[DefinitionPreview]) -> Iterator[str]:
+def _json(previews: Sequence[UpgradePreview]) -> Iterator[str]:
     yield codec.pretty({"definitions": list(map(_as_json, previews))}, sort_keys=False).decode().rstrip()
 
 
-def _as_json(preview: DefinitionPreview) -> Object:
+def _as_json(upgrade: UpgradePreview) -> Object:
+    preview = upgrade.objects
     return {
         "name": preview.name,
         "objects": preview.objects,
@@ -184,34 +255,54 @@ def _as_json(preview: DefinitionPreview) -> Object:
             }
             for title, effect in preview.listed
         ],
+        "clients": [
+            {
+                "client": client.client,
+                "requests": client.requests,
+                **{_IN_JSON.get(name, name): client.counts[name] for name in EFFECTS_ON_REQUESTS},
+                "versionsGone": dict(client.versions),
+                "prunedFields": _by_verb(client.pruned),
+                "defaultedFields": _by_verb(client.defaulted),
+                "listed": [each._asdict() for each in client.listed],
+            }
+            for client in upgrade.clients
+        ],
     }
 
 
-def _junit(previews: Sequence[DefinitionPreview]) -> Iterator[str]:
+_IN_JSON: Final = {"not served": "notServed"}
+
+
+def _by_verb(counter: Mapping[tuple[str, Path], int]) -> Object:
+    """`{"writes": {"spec.size": 3}}`."""
+    verbs = dict.fromkeys(verb for verb, _ in counter)
+    return {verb: {path: number for (of, path), number in counter.items() if of == verb} for verb in verbs}
+
+
+def _junit(previews: Sequence[UpgradePreview]) -> Iterator[str]:
     yield reports.junit(list(map(_checked, previews)), "preview")
 
 
-def _checked(preview: DefinitionPreview) -> Checked:
+def _checked(preview: UpgradePreview) -> Checked:
     found = [Finding(level, "preview", sentence) for level, sentence in _sentences(preview)]
     title = f"CustomResourceDefinition {preview.name}"
     return Checked(Document({}, preview.name), title, "refused" if preview.breaks else "valid", found)
 
 
-def _markdown(previews: Sequence[DefinitionPreview]) -> Iterator[str]:
+def _markdown(previews: Sequence[UpgradePreview]) -> Iterator[str]:
     """A comment for a pull request."""
-    titles, *rows = _rows(previews)
-    yield f"| {' | '.join(title.capitalize() if title != 'crd' else 'CRD' for title in titles)} |"
-    yield "|---" * len(titles) + "|"
-    for row in rows:
-        yield f"| {' | '.join(row)} |"
-    said = [(preview.name, level, sentence) for preview in previews for level, sentence in _sentences(preview)]
-    if said:
+    for titles, *rows in filter(None, (_rows(previews), _client_rows(previews))):
+        yield f"| {' | '.join(title.capitalize() if title != 'crd' else 'CRD' for title in titles)} |"
+        yield "|---" * len(titles) + "|"
+        for row in rows:
+            yield f"| {' | '.join(row)} |"
         yield ""
+    said = [(preview.name, level, sentence) for preview in previews for level, sentence in _sentences(preview)]
     for name, level, sentence in said:
         yield f"- {'❌' if level == 'error' else '⚠️'} `{name}`: {sentence}"
 
 
-_OUTPUTS: Final[dict[str, Callable[[Sequence[DefinitionPreview]], Iterator[str]]]] = {
+_OUTPUTS: Final[dict[str, Callable[[Sequence[UpgradePreview]], Iterator[str]]]] = {
     "text": _text,
     "json": _json,
     "junit": _junit,

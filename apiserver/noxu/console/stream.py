@@ -5,8 +5,8 @@
 
 The first line comes at once, without anything but the revision from which on the stream has everything. One `Live` of a
 server makes each line once, for all viewers. It follows the log while there is a viewer, so a write costs nothing more while
-there is none; requests are recorded from the first viewer on, as they are for a report about clients. A viewer that reads too
-slowly misses lines, and the next one says so (`lost`); it then asks again for what it shows.
+there is none; requests are recorded while there is one, unless a report about clients wants them anyway. What is made of both is made
+a portion at a time, so that no other request waits for it. A viewer that reads too slowly misses lines, and the next one says so (`lost`); it then asks again for what it shows.
 
 `marks` are those of the timeline (`noxu.console.timeline`). A watch that shows an event later than in the beat of its write,
 because its client does not read or a fault holds it back, is in `received` when it has. What was before is `GET
@@ -18,20 +18,34 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Sequence
-from typing import Final
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from noxu.api import codec
 from noxu.console.controller_causes import ControllerCauses
 from noxu.console.details import FORGOTTEN_AFTER
-from noxu.console.timeline import MAX_CAUSES, RecentEvents, Sight, lane, marks, receivers, with_calls, write_mark
+from noxu.console.timeline import (
+    MAX_CAUSES,
+    RecentEvents,
+    Sight,
+    Sights,
+    in_order,
+    is_awaited,
+    lane,
+    receivers,
+    request_marks,
+    with_calls,
+    write_mark,
+)
 from noxu.containment import Contained
 from noxu.control.arguments import INTEGER, Argument
-from noxu.control.calls import ControlCall, ControlRoute, Lines
-from noxu.control.recorded_requests import RecordedRequest
+from noxu.control.calls import ControlCall, ControlRoute, Download, Lines
+from noxu.control.recorded_requests import RecordedRequest, RequestRecord
 from noxu.control.recorded_writes import RecordedWrite
 from noxu.control.running import Control
-from noxu.control.write_log import UNKNOWN_WRITERS, Selected, described, kind_of, newest, selects
+from noxu.control.write_log import UNKNOWN_WRITERS, Selected, described, kind_of, newest, selecting, weight_of
+from noxu.registry.authors import Ended, WatchScope
+from noxu.registry.offload import offload
 from noxu.registry.storage_form import is_temporary
 from noxu.values import Object
 from noxu_storage.types import Event, Revision
@@ -40,6 +54,7 @@ BEAT: Final = 0.1
 """Seconds between two lines: a reader sees no delay, and a thousand writes a second are ten lines."""
 MAX_EVENTS: Final = 10_000  # of one line; the oldest are lost
 MAX_LINES: Final = 50  # that a viewer has not read, before it loses some
+ENCODED: Final = 500  # marks that are encoded before other tasks run: below a millisecond
 MAX_AWAITED: Final = 200  # events that a watch has not shown yet, and that are looked at again
 PORTION: Final = 100  # marks that are made before other tasks run: about 2 ms
 DEFAULT_LIMIT: Final = 1_000
@@ -65,19 +80,30 @@ class Viewer:
         self.wakes.set()
 
 
+class Awaited(NamedTuple):
+    """An event that a watch has not shown yet: the lanes that `had` it, and whether selectors select it."""
+
+    event: Event
+    had: set[str]
+    selected: Callable[[WatchScope, Event], bool]
+
+
 class Live:
     """Follows the log of a server for its viewers. A watcher of the log (`noxu.registry.cache.LogWatcher`)."""
 
     def __init__(self, control: Control) -> None:
+        self.began = time.time()
+        """By which a page knows that another process answers, whose revisions and requests are numbered anew."""
         self._server = control.server
         self._cache = control.server.plane.cache
         self._viewers: set[Viewer] = set()
-        self._events: deque[tuple[float, Event]] = deque(maxlen=MAX_EVENTS)
+        self._events: deque[tuple[float, Sequence[Event]]] = deque()
+        self._waiting = 0  # how many these are
         self._lost = 0  # events of the current line that did not fit
         self._revision: Revision = 0
         self._recent = RecentEvents()
         self._of_controllers = ControllerCauses(control.server.plane.served_resources)
-        self._awaited: deque[tuple[Event, set[str]]] = deque(maxlen=MAX_AWAITED)
+        self._awaited: deque[Awaited] = deque(maxlen=MAX_AWAITED)
         self._answered = 0  # of the requests, those that lines have had
         self._forgetting: asyncio.TimerHandle | None = None
         self._beating: asyncio.Task[None] | None = None
@@ -87,7 +113,7 @@ class Live:
     async def lines(self) -> AsyncGenerator[bytes, None]:
         """The lines for one viewer, until the server stops or the connection ends."""
         viewer = Viewer()
-        viewer.add(_encoded(self._cache.revision, (), 0))
+        viewer.add(_line(self._cache.revision, (), 0))
         self._viewers.add(viewer)
         self._follow()
         try:
@@ -96,7 +122,7 @@ class Live:
                 viewer.wakes.clear()
                 if viewer.lost:
                     viewer.lost = False
-                    yield _encoded(self._revision, (), 1)
+                    yield _line(self._revision, (), 1)
                 while viewer.lines:
                     yield viewer.lines.popleft()
         finally:
@@ -104,15 +130,31 @@ class Live:
             if not self._viewers:
                 self._rest()
 
+    def requests(self) -> RequestRecord:
+        """What clients have asked, as far as it is recorded."""
+        record = self._server.interventions.begin_requests()
+        if not self._viewers:
+            self._server.interventions.end_requests()
+        return record
+
     # -- the log
 
     def deliver(self, events: Sequence[Event], revision: Revision) -> None:
-        """Take events; the next line has them. What is no object of the API is not shown."""
-        now = time.time()
-        shown = [(now, event) for event in events if not is_temporary(event.key)]
-        self._lost += max(len(self._events) + len(shown) - MAX_EVENTS, 0)
-        self._events.extend(shown)
+        """Take events; the next line has them. A writer waits for this, so it does no more."""
+        self._events.append((time.time(), events))
+        self._waiting += len(events)
+        while self._waiting > MAX_EVENTS:
+            self._shorten()
         self._revision = revision
+
+    def _shorten(self) -> None:
+        """Lose the oldest events that wait: of a large batch only what is too much."""
+        at, events = self._events.popleft()
+        lost = min(len(events), self._waiting - MAX_EVENTS)
+        if lost < len(events):
+            self._events.appendleft((at, events[lost:]))
+        self._waiting -= lost
+        self._lost += lost
 
     def end(self) -> None:
         """The cache begins again: what was between is not known."""
@@ -124,9 +166,9 @@ class Live:
         if self._forgetting is not None:
             self._forgetting.cancel()
             self._forgetting = None
-        self._server.interventions.details().is_on = True
+        self._server.interventions.keep_details(wanted=True)
         if self._beating is None:
-            self._answered = self._server.interventions.requests().answered
+            self._answered = self._server.interventions.begin_requests().answered
             self._beating = asyncio.get_running_loop().create_task(self._beat())
 
     def _rest(self) -> None:
@@ -134,13 +176,14 @@ class Live:
         self._cache.watchers.pop(self, None)
         self._events.clear()
         self._awaited.clear()
-        self._lost = 0  # the next one begins with what is stored then
+        self._waiting = self._lost = 0  # the next one begins with what is stored then
         if self._beating is not None:
             self._beating.cancel()
             self._beating = None
-            details = self._server.interventions.details()
-            details.is_on = False
-            self._forgetting = asyncio.get_running_loop().call_later(FORGOTTEN_AFTER, details.clear)
+            self._server.interventions.keep_details(wanted=False)
+            forget = self._server.interventions.details().clear
+            self._forgetting = asyncio.get_running_loop().call_later(FORGOTTEN_AFTER, forget)
+            self._server.interventions.end_requests()
 
     def _close(self) -> None:
         self.is_over.set()
@@ -163,27 +206,31 @@ class Live:
 
     async def _make_line(self) -> None:
         """Make the line of a beat for all viewers, if something has happened."""
-        record = self._server.interventions.requests()
+        record = self._server.interventions.begin_requests()
         if not (self._events or self._lost or self._awaited or record.answered > self._answered):
             return
-        events, self._events = self._events, deque(maxlen=MAX_EVENTS)
-        lost, self._lost = self._lost, 0
+        taken, self._events = self._events, deque()
+        # what is no object of the API is not shown
+        events = [(at, event) for at, batch in taken for event in batch if not is_temporary(event.key)]
+        lost, self._lost, self._waiting = self._lost, 0, 0
         requests = record.newest(record.answered - self._answered)
         self._answered = record.answered  # in the same turn of the loop
-        sights = self.sights()
-        received = self._received(sights)
+        sights = self.sights(
+            {
+                event.key.collection
+                for event in [*(event for _, event in events), *(each.event for each in self._awaited)]
+            }
+        )
+        received = await self._received(sights)
         made = await self._marks(events, requests, sights)
         if not (made or events or lost or received):
             return
-        line = _encoded(self._revision, [event for _, event in events], lost, made, received)
+        line = _line(self._revision, [event for _, event in events], lost, await _encoded(made), received)
         for viewer in self._viewers:
             viewer.add(line)
 
     async def _marks(
-        self,
-        events: Sequence[tuple[float, Event]],
-        requests: Sequence[RecordedRequest],
-        sights: dict[str, list[Sight]],
+        self, events: Sequence[tuple[float, Event]], requests: Sequence[RecordedRequest], sights: Sights
     ) -> list[Object]:
         history = self._server.history
         if history is not None and events:
@@ -201,59 +248,99 @@ class Live:
                 because = self._recent.causes(write, known.get(write.previous))
             self._recent.add(event)
             because = _of_controller(self._of_controllers, event, write) or because
-            watching = sights.get(event.key.collection, [])
-            to = receivers(event, watching, selects)
-            if any(sight.upto < event.revision and sight.lane not in to for sight in watching):
-                self._awaited.append((event, set(to)))
+            watching = sights.showing(event.key)
+            selected = await _selected(event, watching)
+            to = receivers(event, watching, selected)
+            if len(to) < len(watching) and is_awaited(event, watching, to):
+                self._awaited.append(Awaited(event, set(to), selected))
             writes.append(write_mark(event, at, write, request, because, to))
             if not number % PORTION:
                 await asyncio.sleep(0)
-        return with_calls(marks(writes, requests, written), self._server.interventions.details())
+        made = in_order([*writes, *await _marks_of_requests(requests, written)])
+        return with_calls(made, self._server.interventions.details())
 
-    def sights(self) -> dict[str, list[Sight]]:
-        """The watches of all clients by collection, and how far each has come now."""
-        found: dict[str, list[Sight]] = {}
+    def sights(self, collections: Collection[str]) -> Sights:
+        """The watches of all clients that show collections, and how far each has come now."""
         history = self._server.history
-        for client, watching in () if history is None else history.journal.watches.items():
-            name = lane(*client)
-            for stream, (scope, since) in zip(watching.streams, watching.scopes, strict=True):
-                found.setdefault(scope.collection, []).append(Sight(name, scope, since, stream.after))
-        return found
+        watches = {} if history is None else history.journal.watches
+        return Sights(
+            Sight(name, scope, since, stream.after, not isinstance(stream, Ended))
+            for client, watching in watches.items()
+            for name in (lane(*client),)
+            for stream, (scope, since) in zip(watching.streams, watching.scopes, strict=True)
+            if scope.collection in collections
+        )
 
-    def _received(self, sights: dict[str, list[Sight]]) -> list[list[object]]:
+    async def _received(self, sights: Sights) -> list[list[object]]:
         """What watches have shown since the last beat that they had not shown in the beat of the write."""
         now, found = time.time(), []
         waiting, self._awaited = self._awaited, deque(maxlen=MAX_AWAITED)
-        for event, had in waiting:
-            watching = sights.get(event.key.collection, [])
-            for name in receivers(event, watching, selects):
-                if name not in had:
-                    had.add(name)
-                    found.append([event.revision, name, now])
-            if any(sight.upto < event.revision and sight.lane not in had for sight in watching):
-                self._awaited.append((event, had))
+        for number, each in enumerate(waiting, 1):
+            watching = sights.showing(each.event.key)
+            for name in receivers(each.event, watching, each.selected):
+                if name not in each.had:
+                    each.had.add(name)
+                    found.append([each.event.revision, name, now])
+            if is_awaited(each.event, watching, each.had):
+                self._awaited.append(each)
+            if not number % PORTION:
+                await asyncio.sleep(0)
         return found
+
+
+# -- the parts of a line ----------------------------------------------------------------------------------------------
+
+
+async def _selected(event: Event, watching: Sequence[Sight]) -> Callable[[WatchScope, Event], bool]:
+    """Whether the selectors of watches select an event. Its object is decoded once, a large one in a thread."""
+    scopes = {sight.scope for sight in watching if sight.scope.labels or sight.scope.fields}
+    if not scopes:
+        return _never_asked
+    found = await offload(weight_of(event), selecting, scopes, event)
+    return lambda scope, _: scope in found
+
+
+def _never_asked(scope: WatchScope, event: Event) -> bool:
+    raise NotImplementedError
+
+
+async def _marks_of_requests(requests: Sequence[RecordedRequest], written: Mapping[str, object]) -> list[Object]:
+    found: list[Object] = []
+    for first in range(0, len(requests), PORTION):
+        found += request_marks(requests[first : first + PORTION], written)
+        await asyncio.sleep(0)
+    return found
+
+
+async def _encoded(made: Sequence[Object]) -> bytes:
+    """Marks as JSON."""
+    pieces = []
+    for first in range(0, len(made), ENCODED):
+        pieces.append(codec.encode_for_page(made[first : first + ENCODED])[1:-1])
+        if len(made) > ENCODED:
+            await asyncio.sleep(0)
+    return b"[%b]" % b",".join(pieces)
 
 
 def _of_controller(causes: ControllerCauses, event: Event, write: RecordedWrite | None) -> list[Revision]:
     return causes.add(event, is_of_controller=write is not None and write.author.controller != "")[:MAX_CAUSES]
 
 
-def _encoded(
+def _line(
     revision: Revision,
     events: Sequence[Event],
     lost: int,
-    made: Sequence[Object] = (),
+    made: bytes = b"[]",
     received: Sequence[list[object]] = (),
 ) -> bytes:
     line: Object = {
         "revision": revision,
         "writes": [_write(event) for event in events],
         "lost": lost,
-        "marks": [*made],
-        "received": [*received],
+        "marks": codec.Encoded(made),
+        "received": received,
     }
-    return codec.encode(line, sort_keys=False) + b"\n"
+    return codec.encode_for_page(line) + b"\n"
 
 
 def _write(event: Event) -> list[object]:
@@ -269,19 +356,18 @@ async def stream(call: ControlCall) -> Lines:
 # -- what was before --------------------------------------------------------------------------------------------------
 
 
-async def timeline(call: ControlCall) -> Object:
+async def timeline(call: ControlCall) -> Download:
     """The marks until now, the newest writes and all requests that are recorded since the first of them. Raises StoreError."""
-    server, store = call.control.server, call.plane.store
+    server, store, live = call.control.server, call.plane.store, call.control.part(Live)
     limit = min(max(call.query["limit"], 1), MAX_LIMIT)
     found = await newest(store, Selected(limit=limit))
     by_revision: dict[Revision, RecordedWrite] = {}
     if server.history is not None and found.events:
         wanted = await server.history.between(found.events[0].revision - 1, found.events[-1].revision)
         by_revision = {write.revision: write for write in wanted}
-    record = server.interventions.requests()
-    requests = record.since()
+    requests = live.requests().since()
     by_id = {request.id: request for request in requests}
-    sights, recent = call.control.part(Live).sights(), RecentEvents()
+    sights, recent = live.sights({event.key.collection for event in found.events}), RecentEvents()
     of_controllers = ControllerCauses(call.plane.served_resources)
     loop_began = time.time() - asyncio.get_running_loop().time()
     writes: list[Object] = []
@@ -296,7 +382,8 @@ async def timeline(call: ControlCall) -> Object:
             because = recent.causes(write, by_revision.get(write.previous))
         recent.add(event)
         because = _of_controller(of_controllers, event, write) or because
-        to = receivers(event, sights.get(event.key.collection, []), selects)
+        watching = sights.showing(event.key)
+        to = receivers(event, watching, await _selected(event, watching))
         at = max(at, writes[-1]["at"] if writes else 0.0)  # revisions are in order, whatever the clock was
         writes.append(write_mark(event, at, write, request, because, to))
         if not number % PORTION:
@@ -304,11 +391,14 @@ async def timeline(call: ControlCall) -> Object:
     written = {write.author.request_id: None for write in by_revision.values()}
     first = writes[0]["at"] if writes and len(writes) >= limit else 0.0
     later = [request for request in requests if request.at >= first]
-    return {
-        "marks": with_calls(marks(writes, later[-limit:], written), server.interventions.details()),
-        "began": record.began,
+    found_marks = in_order([*writes, *await _marks_of_requests(later[-limit:], written)])
+    made = with_calls(found_marks, server.interventions.details())
+    answer: Object = {
+        "marks": codec.Encoded(await _encoded(made)),
+        "began": live.began,
         "note": UNKNOWN_WRITERS if server.history is None else "",
     }
+    return Download(codec.encode_for_page(answer), "application/json")
 
 
 ROUTES: Final = (

@@ -18,10 +18,12 @@ Everything here is pure: from what a server has recorded, or a recording has, to
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+from operator import itemgetter
 from typing import Final, NamedTuple
 
-from noxu.control.causes import Happened, covers, spans
+from noxu.control.causes import covers, spans
 from noxu.control.recorded_requests import RecordedRequest, RequestDetails
 from noxu.control.recorded_writes import RecordedWrite
 from noxu.control.write_log import described, kind_of
@@ -37,6 +39,7 @@ ANONYMOUS: Final = "system:anonymous"
 READS: Final = ("get", "list")
 
 
+@lru_cache(1_000)
 def lane(user: str, agent: str, controller: str = "") -> str:
     """The name of a client: the first word of its user agent, and its user if it has one; of a controller its own."""
     if controller:
@@ -46,25 +49,52 @@ def lane(user: str, agent: str, controller: str = "") -> str:
 
 
 class Sight(NamedTuple):
-    """A watch of a client. `after`: what it began with; `upto`: what it has come to now."""
+    """A watch of a client. `after`: what it began with; `upto`: what it has come to now, or at its end."""
 
     lane: str
     scope: WatchScope
     after: Revision
     upto: Revision
+    is_open: bool = True
 
 
 def receivers(event: Event, sights: Sequence[Sight], selects: Callable[[WatchScope, Event], bool]) -> list[str]:
-    """The lanes that have been sent an event. `sights` are those of its collection."""
-    happened = Happened(event.revision, event.key, kind_of(event))
-    found = {
-        sight.lane: None
-        for sight in sights
-        if sight.after < event.revision <= sight.upto
-        and covers(sight.scope, happened)
-        and (not (sight.scope.labels or sight.scope.fields) or selects(sight.scope, event))
-    }
+    """The lanes that have been sent an event. `selects` is asked about watches with selectors."""
+    revision = event.revision
+    found: dict[str, None] = {}
+    for name, scope, after, upto, _ in sights:
+        is_past = after < revision <= upto
+        if is_past and covers(scope, event) and (not (scope.labels or scope.fields) or selects(scope, event)):
+            found[name] = None
     return [*found]
+
+
+class Sights:
+    """The watches of all clients. Those that may show an object are found without a look at the others."""
+
+    def __init__(self, sights: Iterable[Sight] = ()) -> None:
+        self._of: dict[tuple[str, str | None, str], list[Sight]] = {}
+        for sight in sights:
+            self._of.setdefault(sight.scope[:3], []).append(sight)
+
+    def showing(self, key: Key) -> list[Sight]:
+        """Those that show an object, unless their selectors leave it out."""
+        collection, partition, name = key
+        found: list[Sight] = []
+        for place in (
+            (collection, None, ""),
+            (collection, partition, ""),
+            (collection, partition, name),
+            (collection, None, name),
+        ):
+            if there := self._of.get(place):
+                found += there
+        return found
+
+
+def is_awaited(event: Event, showing: Iterable[Sight], had: Collection[str]) -> bool:
+    """Whether a watch may still be sent an event, and its lane has not had it."""
+    return any(sight.is_open and sight.upto < event.revision and sight.lane not in had for sight in showing)
 
 
 class RecentEvents:
@@ -82,12 +112,15 @@ class RecentEvents:
 
     def causes(self, write: RecordedWrite, previous: RecordedWrite | None) -> list[Revision]:
         """The revisions that the client of a write had been shown since its previous one, the newest first."""
+        if not (write.reads or write.author.watching):
+            return []
         found = {revision for what, revision in write.reads if isinstance(what, Key)}
-        for span in spans(write, previous):
-            last = bisect_right(self._revisions, min(span.upto, write.revision - 1))
-            first = max(bisect_right(self._revisions, span.after), last - MAX_LOOKED_AT)
+        for (collection, partition, name, *_), after, upto in spans(write, previous):
+            last = bisect_right(self._revisions, min(upto, write.revision - 1))
+            first = max(bisect_right(self._revisions, after), last - MAX_LOOKED_AT)
             for n in range(last - 1, first - 1, -1):
-                if covers(span.scope, Happened(self._revisions[n], self._keys[n], "MODIFIED")):
+                key = self._keys[n]  # as `control.causes.covers`, without a call for each
+                if key[0] == collection and partition in (None, key[1]) and name in ("", key[2]):
                     found.add(self._revisions[n])
                     if len(found) >= 2 * MAX_CAUSES:
                         break
@@ -201,7 +234,11 @@ def _what(request: RecordedRequest) -> str:
     return "watch" if request.verb == "watch" else "unchanged"
 
 
-def marks(writes: Sequence[Object], requests: Sequence[RecordedRequest], written: Mapping[str, object]) -> list[Object]:
-    """Marks in the order of their times: of writes, and of the requests that no write is known of. `written`: by Audit-Id."""
-    others = [mark for request in requests if request.id not in written and (mark := request_mark(request)) is not None]
-    return sorted([*writes, *others], key=lambda mark: mark["at"])
+def request_marks(requests: Sequence[RecordedRequest], written: Mapping[str, object]) -> list[Object]:
+    """Those of the requests that no write is known of. `written`: by Audit-Id."""
+    return [mark for request in requests if request.id not in written and (mark := request_mark(request)) is not None]
+
+
+def in_order(marks: Iterable[Object]) -> list[Object]:
+    """Marks in the order of their times."""
+    return sorted(marks, key=itemgetter("at"))

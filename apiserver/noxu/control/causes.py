@@ -24,7 +24,7 @@ from typing import Final, Literal, NamedTuple
 
 from noxu.control.recorded_writes import RecordedWrite
 from noxu.registry.authors import WatchScope
-from noxu_storage.types import Key, Revision
+from noxu_storage.types import Event, Key, Revision
 
 MAX_CAUSES: Final = 20  # of a write; the oldest are counted
 Kind = Literal["ADDED", "MODIFIED", "DELETED"]
@@ -58,7 +58,7 @@ class Cause(NamedTuple):
 Matches = Callable[[WatchScope, Happened], bool]
 
 
-def covers(scope: WatchScope, event: Happened) -> bool:
+def covers(scope: WatchScope, event: Happened | Event) -> bool:
     """Whether an event is of the objects of a watch, whatever its selectors are."""
     key = event.key
     return (

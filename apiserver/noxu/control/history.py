@@ -22,6 +22,7 @@ import logging
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
+from itertools import islice
 from typing import Final
 
 from noxu.control.recorded_writes import RecordedWrite, from_note, to_note
@@ -125,8 +126,10 @@ class WriteHistory:
             write = known[revision] = self._recorded(revision, seconds, author)
             if self._notes is not None:
                 self._unsaved.append(write)
-        while len(known) > MAX_WRITES:
-            del known[next(iter(known))]
+        for revision in [
+            *islice(known, max(len(known) - MAX_WRITES, 0))
+        ]:  # at once: each search for the oldest takes long
+            del known[revision]
         self._revisions = None
 
     # -- the file

@@ -19,7 +19,7 @@ held by a fault do not count: their clients have seen what they may see.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
 from noxu.api.errors import ApiError, bad_request
@@ -48,8 +48,13 @@ async def until_idle(
     within: float = WITHIN,
     ignore: Collection[str] = IGNORED,
     programs: WorkOfPrograms | None = None,
+    next_own: Callable[[], float] | None = None,
 ) -> Object:
     """Return when the server has been idle for `quiet` seconds. `ignore` are plurals; `programs` those of the server.
+
+    `next_own`: in how many seconds the server itself will do something. If there are no other clients than the programs, it is
+    given, and the answer comes when it is known that nothing will happen in the quiet time (`program_sleep`): "until" says for
+    how many seconds from now.
 
     Raises ApiError 504 after `within` seconds.
     """
@@ -59,7 +64,7 @@ async def until_idle(
         )
     time = asyncio.get_running_loop().time
     began, before = time(), activity.requests
-    busy_until, looks = 0.0, ProgramLooks(programs, quiet)
+    busy_until, looks = 0.0, ProgramLooks(programs, quiet, foresees=next_own is not None)
     while True:
         has_programs = looks.look(activity)
         if has_programs:  # what they had sent when they were looked at arrives before the requests are looked at
@@ -72,6 +77,15 @@ async def until_idle(
         quiet_since = max(quiet_since, began)
         if not reasons and now - quiet_since >= quiet:
             return {"quiet": quiet, "seconds": round(now - began, 6), "requests": activity.requests - before}
+        if not reasons and next_own is not None:
+            until = min(looks.sleep_until(quiet_since), now + next_own())
+            if until > quiet_since + quiet:
+                return {
+                    "quiet": quiet,
+                    "seconds": round(now - began, 6),
+                    "requests": activity.requests - before,
+                    "until": until - now,
+                }
         if now - began >= within:
             asked = f"{activity.requests - before} requests were answered meanwhile"
             why = "; ".join(reasons) or working or f"no {quiet:g} s passed without a request"

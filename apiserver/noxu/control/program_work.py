@@ -20,12 +20,14 @@ from typing import Final, NamedTuple
 
 from noxu.control import peer_sockets
 from noxu.control.peer_sockets import Addresses
+from noxu.control.program_sleep import AWAKE, ProgramSleep
 from noxu.control.programs import Programs
 from noxu.control.running import Activity, Control
 
 LONGEST: Final = 5.0  # seconds
 LOOKS: Final = 5  # in a quiet time
 LOOK_EVERY: Final = (0.005, 0.05)  # seconds, at least and at most
+FORESEES_EVERY: Final = 0.01  # seconds
 MAX_CONNECTIONS: Final = 200
 """With more it would cost too much to ask which bytes were not read."""
 _READ_AT_ONCE: Final = 4096  # bytes, which are more than a line of these files has
@@ -101,6 +103,7 @@ class WorkOfPrograms:
     def __init__(self, control: Control) -> None:
         self._programs = control.part(Programs)
         self.streak: WorkStreak | None = None  # it outlives a question whether the server is idle
+        self.sleep = ProgramSleep()  # and so does this
 
     def pids(self) -> list[int]:
         """The processes of programs that can be looked at."""
@@ -110,10 +113,11 @@ class WorkOfPrograms:
 class ProgramLooks:
     """Looks at the programs of a server, while something waits until it is idle."""
 
-    def __init__(self, work: WorkOfPrograms | None, quiet: float) -> None:
-        """`quiet`: the quiet time, in seconds."""
+    def __init__(self, work: WorkOfPrograms | None, quiet: float, *, foresees: bool = False) -> None:
+        """`quiet`: the quiet time, in seconds. `foresees`: whether it is asked until when they sleep."""
         least, most = LOOK_EVERY
-        self.every = min(max(quiet / LOOKS, least), most)
+        self._foresees = foresees
+        self.every = min(max(quiet / LOOKS, least), FORESEES_EVERY if foresees else most)
         """Seconds from one look to the next."""
         self._work, self._quiet = work, quiet
         self._before: dict[int, ProcessState] | None = None
@@ -125,7 +129,13 @@ class ProgramLooks:
         now = processes(pids)
         self._doing = work(self._before, now, unread_bytes(activity.connections(), now)) if pids else ""
         self._before = now if pids else None
+        if self._work is not None and self._foresees:
+            self._work.sleep.look([*now])
         return bool(pids)
+
+    def sleep_until(self, silent_since: float) -> float:
+        """Until when all programs sleep at least, after a look; AWAKE: that is not known."""
+        return AWAKE if self._work is None or not self._before or self._doing else self._work.sleep.until(silent_since)
 
     def judged(self, now: float, silent_since: float) -> tuple[float, str]:
         """From when on it is quiet, after a look, and what a program does; "": nothing that counts."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MAX_TARGET: Final = 1000  # characters of a path with its query; what is longer is cut
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # frozen, it would take six times as long to make: one for each request
 class RecordedRequest:
     """A request of a client and its answer.
 
@@ -115,9 +115,6 @@ class RequestDetail(NamedTuple):
 class RequestDetails(Protocol):
     """The details of the newest writes: `noxu.http.request_details`."""
 
-    is_on: bool
-    """Whether those of further requests are kept."""
-
     def of(self, request_id: str) -> RequestDetail | None:
         """Those of the request with an Audit-Id; None: they are not kept."""
         ...
@@ -130,7 +127,7 @@ class RequestRecord(Protocol):
     """The newest requests of a server: `noxu.http.recent_requests`."""
 
     began: float
-    """Since when requests are recorded, in seconds since 1970."""
+    """Since when all requests are recorded, in seconds since 1970."""
     limit: int
     """How many are kept."""
 

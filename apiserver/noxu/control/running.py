@@ -93,7 +93,16 @@ class Intervening(Protocol):
         """What the clients ask; it is recorded from the first call on, or from the start."""
 
     def details(self) -> RequestDetails:
-        """What the writes of clients had besides; it is kept while it is on."""
+        """What the writes of clients had besides, as far as it was kept."""
+
+    def keep_details(self, *, wanted: bool) -> None:
+        """Keep the details of further writes, or no longer."""
+
+    def begin_requests(self) -> RequestRecord:
+        """What the clients ask, until `end_requests`. There may be gaps before."""
+
+    def end_requests(self) -> None:
+        """Record no requests any more, unless something else wants them."""
 
     def end_watches(self) -> None:
         """End all watches now, as a server does that restarts."""

@@ -14,7 +14,7 @@ the event loop: events are looked at PORTION at a time, and large objects are co
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -190,13 +190,17 @@ class Searching:
 
 
 async def why(
-    store: Store, history: WriteHistory, write: RecordedWrite, searching: Searching | None = None
+    store: Store,
+    history: WriteHistory,
+    write: RecordedWrite,
+    searching: Searching | None = None,
+    most: int | None = None,
 ) -> list[Object]:
-    """The causes of a write, the newest first; the last one counts those that are left out. Raises StoreError.
+    """The causes of a write, the newest first; the last one counts those beyond `most`, None: MAX_CAUSES. Raises StoreError.
 
     Events for which `searching` has no room are left out, the oldest ones first.
     """
-    searching = searching or Searching()
+    searching, most = searching or Searching(), MAX_CAUSES if most is None else most
     previous = await history.of(write.previous) if write.previous else None
     shown = spans(write, previous)
     events: list[Happened] = []
@@ -209,16 +213,16 @@ async def why(
         async for event in events_between(store, _common(scopes), after, upto):
             happened = Happened(event.revision, event.key, kind_of(event))
             covering = [scope for scope in scopes if covers(scope, happened)]
-            weight = sum(map(len, _states(event)))
+            weight = weight_of(event)
             for scope in covering:
                 if not (scope.labels or scope.fields) or await offload(weight, selects, scope, event):
                     selected.add((scope, event.revision))
             if covering:
                 events.append(happened)
     found = causes(write, previous, events, lambda scope, event: (scope, event.revision) in selected)
-    listed = [_cause(each) for each in found[:MAX_CAUSES]]
-    if len(found) > MAX_CAUSES:
-        listed.append({"how": "more", "number": len(found) - MAX_CAUSES})
+    listed = [_cause(each) for each in found[:most]]
+    if len(found) > most:
+        listed.append({"how": "more", "number": len(found) - most})
     return listed
 
 
@@ -233,16 +237,26 @@ def _common(scopes: set[WatchScope]) -> Prefix:
 
 def selects(scope: WatchScope, event: Event) -> bool:
     """Whether a watch with selectors has shown an event: its object is, or was, selected."""
-    return any(_matches(scope, value) for value in _states(event))
+    return bool(selecting([scope], event))
+
+
+def selecting(scopes: Iterable[WatchScope], event: Event) -> frozenset[WatchScope]:
+    """Those of several watches with selectors that have shown an event. Each state is decoded once."""
+    states = [decoded(value).get("metadata") or {} for value in _states(event)]
+    return frozenset(scope for scope in scopes if any(_matches(scope, metadata) for metadata in states))
+
+
+def weight_of(event: Event) -> int:
+    """Bytes of what `selects` decodes."""
+    return sum(map(len, _states(event)))
 
 
 def _states(event: Event) -> list[bytes]:
     return [value for value in (event.value, event.previous.value if event.previous else None) if value]
 
 
-def _matches(scope: WatchScope, value: bytes) -> bool:
+def _matches(scope: WatchScope, metadata: Object) -> bool:
     """Whether the selectors of a watch select an object, as far as that can be told: fields of the metadata."""
-    metadata = decoded(value).get("metadata") or {}
     try:
         labels = parse_labels(scope.labels)
         fields = parse_fields(scope.fields)

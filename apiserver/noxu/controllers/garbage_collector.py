@@ -169,6 +169,8 @@ class GarbageCollector(Reconciler[Work]):
             if scanned is not None and previous is not None:
                 scanned[key] = at
             if value is not None:
+                if key not in graph.nodes and not graph.gone and not any(text in value for text in TEXTS):
+                    continue  # most objects: without owners, and not waiting for dependents
                 work = graph.put(key, value, at)
             else:
                 work = graph.remove(key, previous.value if previous is not None else None)

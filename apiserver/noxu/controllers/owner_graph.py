@@ -123,7 +123,8 @@ class OwnerGraph:
         self.nodes: dict[Key, Node] = {}
         self.owners: dict[Uid, Owner] = {}
         self._waiting: dict[Uid, Key] = {}  # the objects that wait until their dependents are deleted
-        self._gone: set[Uid] = set()  # the owners that have been deleted
+        self.gone: set[Uid] = set()
+        """The owners that have been deleted."""
 
     def copy(self) -> OwnerGraph:
         """The same graph, which may change without this one."""
@@ -133,12 +134,12 @@ class OwnerGraph:
             new.owners[uid] = copied = copy(owner)
             copied.dependents = owner.dependents.copy()
         new._waiting = self._waiting.copy()
-        new._gone = self._gone.copy()
+        new.gone = self.gone.copy()
         return new
 
     def put(self, key: Key, value: bytes, revision: Revision) -> Sequence[Work]:
-        """Follow a write of an object."""
-        if self._gone:
+        """Follow a write of an object, which has one of TEXTS, or is known, or owners have been deleted: all others change nothing."""
+        if self.gone:
             self._see_return(value)
         old = self.nodes.get(key)
         new = _node(key, value, revision)
@@ -186,16 +187,16 @@ class OwnerGraph:
             if owner is not None:
                 group = group_of(str(value.get("apiVersion") or ""))
                 owner.gone = OwnerIdentity(group, str(value.get("kind") or ""), key.name, key.partition)
-                self._gone.add(uid)
+                self.gone.add(uid)
                 work.append(uid)
         return work
 
     def _see_return(self, value: bytes) -> None:
         """An owner that was deleted is there again, with its uid: a snapshot was restored."""
-        if any(uid in self._gone for uid in _uids(value)):  # its own, or that of its owner
+        if any(uid in self.gone for uid in _uids(value)):  # its own, or that of its owner
             uid = _metadata(_decode(value)).get("uid") or ""
-            if uid in self._gone:
-                self._gone.discard(uid)
+            if uid in self.gone:
+                self.gone.discard(uid)
                 self.owners[uid].gone = None
 
     def dependents(self, uid: Uid) -> list[Key]:
@@ -225,7 +226,7 @@ class OwnerGraph:
                 del owner.dependents[key]
                 if not owner.dependents:
                     del self.owners[uid]
-                    self._gone.discard(uid)
+                    self.gone.discard(uid)
             if before and not owner.blocking and uid in self._waiting:
                 unblocked.append(self._waiting[uid])
         return unblocked
@@ -238,8 +239,6 @@ class OwnerGraph:
 def _node(key: Key, value: bytes, revision: Revision) -> Node | None:
     """The node of an object; None if it does not belong into the graph."""
     if value.startswith(CBOR):
-        if not any(text in value for text in TEXTS):
-            return None
         value = as_json(value)
     if _OWNERS not in value and not (_DELETED in value and any(finalizer in value for finalizer in _FINALIZERS)):
         return None

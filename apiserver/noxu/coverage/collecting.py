@@ -67,7 +67,7 @@ class Collector:
         self.add_definitions(plane)
         environment = plane.writer.environment
         chain = CountingAdmission(environment.admission, self._count)
-        plane.writer.environment = dataclasses.replace(environment, admission=chain)  # of all who have this writer
+        plane.writer.use(dataclasses.replace(environment, admission=chain))  # of all who have this writer
 
     def add_definitions(self, plane: ControlPlane) -> None:
         """Know the definitions that are served, also if no object of them was written."""

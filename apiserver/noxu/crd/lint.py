@@ -84,7 +84,7 @@ def _of_versions(old: Object, new: Object, stored: list[Json]) -> Iterator[Narro
             may_be_stored = name in stored or before.get("storage")
             why = "; objects may be stored in it: `noxu migrate` rewrites them" if may_be_stored else ""
             if before.get("served") or may_be_stored:
-                yield Narrowing("version-removed", _VERSIONS, f"version {name} is removed{why}")
+                yield Narrowing("version-removed", _VERSIONS, f"version {name} is removed{why}", subject=str(name))
             continue
         n, now = versions[name]
         yield from _of_version(before, now, index(_VERSIONS, n))
@@ -100,7 +100,8 @@ def _storage(spec: Object) -> str:
 
 def _of_version(old: Object, new: Object, path: Path) -> Iterator[Narrowing]:
     if old.get("served") and not new.get("served"):
-        yield Narrowing("version-removed", child(path, "served"), f"version {old.get('name')} is no longer served")
+        name = str(old.get("name"))
+        yield Narrowing("version-removed", child(path, "served"), f"version {name} is no longer served", subject=name)
     yield from _of_subresources(
         old.get("subresources") or {}, new.get("subresources") or {}, child(path, "subresources")
     )

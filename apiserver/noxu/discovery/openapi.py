@@ -52,6 +52,7 @@ from noxu.discovery.openapi_proto import ProtoWriter
 from noxu.discovery.openapi_texts import KINDS
 from noxu.registry.resource import Resource
 from noxu.registry.served_resources import ServedResources
+from noxu.releases import NEWEST, named
 from noxu.values import Json, Object
 
 LEVEL: Final = 1  # upstream's
@@ -106,7 +107,7 @@ MAX_KEPT: Final = 32 * 1024 * 1024  # bytes of documents; the one that was built
 MAX_PARTS: Final = 16 * 1024 * 1024  # bytes of the parts of /openapi/v2, in both forms
 _PER_RESOURCE: Final = 500  # units of work for the budget
 _CUSTOM_INFO: Final = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
-_INFO: Final = {"title": "Kubernetes", "version": "v1.37"}
+_TITLE: Final = "Kubernetes"
 
 
 class DocumentForm(Enum):
@@ -152,14 +153,15 @@ def _hash(parts: Iterable[bytes]) -> str:
 
 
 class Published:
-    """The documents of served resources that change. `cbor`: the feature gate CBORServingAndStorage.
+    """The documents of served resources that change. `cbor`: the feature gate CBORServingAndStorage; `release`: of Kubernetes.
 
     It keeps no resource alive: nothing remains of a deleted definition but its part of documents, until these are made again.
     """
 
-    def __init__(self, now: Callable[[], datetime], *, cbor: bool = False) -> None:
+    def __init__(self, now: Callable[[], datetime], *, cbor: bool = False, release: int = NEWEST) -> None:
         self._now = now
         self._cbor = cbor
+        self._release = release
         self._building = threading.Lock()
         self._kept: OrderedDict[DocumentKey, _Kept] = OrderedDict()  # those that were used last are at the end
         self._digests: WeakKeyDictionary[Resource, bytes] = WeakKeyDictionary()
@@ -231,7 +233,7 @@ class Published:
     def _hash(self, path: str, resources: Iterable[Resource]) -> tuple[str, datetime]:
         """The hash of a document of v3, and the time since when it has this content."""
         parts = sorted(map(self._digest, resources))
-        digest = _hash([own_version().encode(), b"%d" % self._cbor, path.encode(), *parts])
+        digest = _hash([own_version().encode(), b"%d.%d" % (self._cbor, self._release), path.encode(), *parts])
         entry = self._made.get(path)
         if entry is None or entry[0] != digest:
             entry = self._made[path] = digest, self._now()
@@ -262,13 +264,13 @@ class Published:
         if key == INDEX:
             return [self._index(served_resources)]
         if key.path == VERSION:
-            return _version_document(key.form)
+            return _version_document(key.form, self._release)
         if key.style == schemas.V3:
             parts = [_resource_parts(resource, _V3[key.form], cbor=self._cbor) for resource in resources]
-            return _assemble(_V3[key.form], parts, resources)
+            return _assemble(_V3[key.form], parts, resources, self._release)
         self._parts_size = sum(parts.size for forms in self._parts.values() for parts in forms.values())
         own = [self._kept_parts(resource, key.form) for resource in resources]
-        return _assemble(_V2[key.form], own, resources, self._shared[key.form])
+        return _assemble(_V2[key.form], own, resources, self._release, self._shared[key.form])
 
     def _index(self, served_resources: ServedResources) -> bytes:
         """The index of documents."""
@@ -345,7 +347,7 @@ class _Style(NamedTuple):
     """The differences between the versions and forms of OpenAPI."""
 
     prefix: str
-    definition: Callable[[str], Object]
+    definition: Callable[[str, int], Object]
     paths: _Paths
     head: Callable[[Object], Object]
     writer: ProtoWriter
@@ -392,6 +394,7 @@ def _assemble(
     style: _Style,
     parts: Iterable[_ResourceParts],
     resources: Iterable[Resource],
+    release: int,
     shared: _Entries | None = None,
 ) -> list[bytes]:
     """The pieces of a document. `shared` are definitions of built-in types, which are added to it."""
@@ -403,11 +406,11 @@ def _assemble(
         items |= part.paths
         own |= part.schemas
         refers |= part.refers
-    for name in definitions.reached(refers):
+    for name in definitions.reached(refers, release):
         if name not in shared:
-            shared[name] = _definition(style, name, style.definition(name))
+            shared[name] = _definition(style, name, style.definition(name, release))
         own[name] = shared[name]
-    info = _CUSTOM_INFO if all(map(paths.is_custom, resources)) else _INFO
+    info = _CUSTOM_INFO if all(map(paths.is_custom, resources)) else _info(release)
     return style.writer.document(style.head(info), _in_order(items), _in_order(own))
 
 
@@ -415,7 +418,11 @@ def _in_order(entries: _Entries) -> list[bytes]:
     return [entries[name] for name in sorted(entries)]
 
 
-def _version_document(form: DocumentForm) -> list[bytes]:
+def _info(release: int) -> Object:
+    return {"title": _TITLE, "version": f"v{named(release)}"}
+
+
+def _version_document(form: DocumentForm, release: int) -> list[bytes]:
     """The document for /version."""
     style = _V3[form]
     name = "io.k8s.apimachinery.pkg.version.Info"
@@ -443,7 +450,7 @@ def _version_document(form: DocumentForm) -> list[bytes]:
         "responses": {"200": {"description": "OK", "content": {paths.JSON: {"schema": {"$ref": schemas.V3 + name}}}}},
     }
     item = style.writer.path_entry("/version/", style.writer.path_item({"get": operation}))
-    return style.writer.document(style.head(_INFO), [item], [_definition(style, name, info)])
+    return style.writer.document(style.head(_info(release)), [item], [_definition(style, name, info)])
 
 
 def _encode(value: Object) -> bytes:
@@ -498,8 +505,8 @@ def _head_v3(info: Object) -> Object:
     return {"openapi": "3.0.0", "info": info}
 
 
-def _definition_v3(name: str) -> Object:
-    return definitions.in_v3(name, schemas.V3)
+def _definition_v3(name: str, release: int) -> Object:
+    return definitions.in_v3(name, schemas.V3, release)
 
 
 _V2: Final = {

@@ -20,6 +20,7 @@ from noxu.discovery import openapi_kind_texts
 from noxu.discovery.openapi_texts import FIELDS, KINDS, OF_KINDS, OF_LISTS, TYPE_META
 from noxu.go.structs import Field, List, Map, Presence, Scalar, Struct, Type, Union, Wire
 from noxu.kinds import facts, meta, scheme
+from noxu.releases import NEWEST
 from noxu.values import Json, Object
 
 REF: Final = "#/definitions/"
@@ -127,7 +128,7 @@ def prefix_of(group: str, version: str) -> str:
 class _Tables:
     """Names and tables of all definitions, found by walking from the kinds."""
 
-    def __init__(self) -> None:
+    def __init__(self, release: int) -> None:
         self.names: dict[Struct | Union, str] = {}
         self.tables: dict[str, Struct | Union] = {}
         self.kinds: dict[str, list[Object]] = {}
@@ -142,7 +143,7 @@ class _Tables:
                 for version in versions.split()
             ]
         self.add("autoscaling", "v1", meta.SCALE)
-        for kind in scheme.served():
+        for kind in scheme.served(release):
             self.add(kind.group, kind.version, kind.struct)
             if kind.stored:
                 self.add(kind.group, kind.version, meta.list_of(kind.struct))
@@ -171,23 +172,23 @@ class _Tables:
 
 def _prefix(kind: Struct | Union, otherwise: str) -> str:
     """The prefix of a struct's name: that of the package which declares it."""
-    part = facts.part_of(kind) if isinstance(kind, Struct) else ""
+    part = facts.origin_of(kind).part if isinstance(kind, Struct) else ""
     if part == "meta/v1" or kind in (meta.STATUS, object_meta.OBJECT_META):
         return META
     return f"io.k8s.api.{part.replace('/', '.')}." if part else otherwise
 
 
 @cache
-def _tables() -> _Tables:
-    return _Tables()
+def _tables(release: int) -> _Tables:
+    return _Tables(release)
 
 
 def name_of(kind: Struct) -> str:
     """The name of a kind's definition."""
-    return _tables().names[kind]
+    return _tables(facts.origin_of(kind).release).names[kind]
 
 
-def reached(names: Iterable[str]) -> list[str]:
+def reached(names: Iterable[str], release: int = NEWEST) -> list[str]:
     """The names of these definitions and of all that they refer to, sorted."""
     reachable: set[str] = set()
     waiting = list(names)
@@ -195,7 +196,7 @@ def reached(names: Iterable[str]) -> list[str]:
         name = waiting.pop()
         if name not in reachable:
             reachable.add(name)
-            waiting += definition(name)[1]
+            waiting += definition(name, release)[1]
     return sorted(reachable)
 
 
@@ -203,15 +204,15 @@ def reached(names: Iterable[str]) -> list[str]:
 
 
 @cache
-def definition(name: str) -> tuple[Object, frozenset[str]]:
-    """(a definition, the names of those it refers to)."""
-    tables = _tables()
+def definition(name: str, release: int = NEWEST) -> tuple[Object, frozenset[str]]:
+    """(a definition, the names of those it refers to) in a release of Kubernetes."""
+    tables = _tables(release)
     table = tables.tables.get(name)
     bare = name.rpartition(".")[2]
     schema: Object = {"description": _type_text(bare)}
     refers: set[str] = set()
     if isinstance(table, Struct):
-        schema |= _struct(name, table, refers)
+        schema |= _struct(name, table, tables, refers)
     elif table is None:
         schema |= _LEAVES[name]
     if not schema["description"]:
@@ -231,16 +232,16 @@ def _type_text(name: str) -> str:
     )
 
 
-def _field_texts(name: str, kind: Struct) -> dict[str, str]:
+def _field_texts(kind: Struct, *, is_kind: bool) -> dict[str, str]:
     """The descriptions of a struct's fields. All kinds and all conditions have some fields in common."""
     common = openapi_kind_texts.CONDITION if {"type", "status", "reason"} <= kind.fields.keys() else {}
-    if name in _tables().kinds:
+    if is_kind:
         common = OF_LISTS if kind.name.endswith("List") else OF_KINDS
     return common | openapi_kind_texts.FIELDS.get(kind.name, {}) | FIELDS.get(kind.name, {})
 
 
-def _struct(name: str, kind: Struct, refers: set[str]) -> Object:
-    texts = _field_texts(name, kind)
+def _struct(name: str, kind: Struct, tables: _Tables, refers: set[str]) -> Object:
+    texts = _field_texts(kind, is_kind=name in tables.kinds)
     schema: Object = {"type": "object"}
     field_facts = _facts(kind)
     required = _REQUIRED.get(".".join(name.split(".")[-3:]))
@@ -253,7 +254,7 @@ def _struct(name: str, kind: Struct, refers: set[str]) -> Object:
     properties = {}
     for field_name, field in sorted(kind.fields.items()):
         text = TYPE_META[field_name] if field.inline == "TypeMeta" else texts.get(field_name)
-        schema_ = _property(field, field_facts, refers)
+        schema_ = _property(field, field_facts, tables, refers)
         if f"{kind.name}.{field_name}" in _ENUMS:
             schema_["enum"] = _ENUMS[f"{kind.name}.{field_name}"]
         properties[field_name] = {"description": text} | schema_ if text else schema_
@@ -261,8 +262,7 @@ def _struct(name: str, kind: Struct, refers: set[str]) -> Object:
         schema["properties"] = properties
     if kind.atomic or kind.name == "OwnerReference":
         schema["x-kubernetes-map-type"] = "atomic"
-    unions = facts.unions(f"{part}.{kind.name}") if (part := facts.part_of(kind)) else ()
-    if unions:
+    if unions := facts.unions(kind):
         schema["x-kubernetes-unions"] = [_union(union) for union in unions]
     return schema
 
@@ -285,14 +285,14 @@ def _is_time(kind: Type) -> bool:
 
 def _facts(kind: Struct) -> dict[str, facts.FieldFacts]:
     """The fields of a struct by name, as the data has them; empty if it does not."""
-    part = facts.part_of(kind)
-    return {field.name: field for field in facts.fields(f"{part}.{kind.name}")} if part else {}
+    part, release = facts.origin_of(kind)
+    return {field.name: field for field in facts.fields(f"{part}.{kind.name}", release)} if part else {}
 
 
-def _property(field: Field, field_facts: dict[str, facts.FieldFacts], refers: set[str]) -> Object:
-    schema = _schema(field.type, refers)
+def _property(field: Field, field_facts: dict[str, facts.FieldFacts], tables: _Tables, refers: set[str]) -> Object:
+    schema = _schema(field.type, tables, refers)
     if field.name in field_facts:
-        _restrict(schema, field_facts[field.name].expression, field_facts[field.name].part)
+        _restrict(schema, field_facts[field.name].expression, field_facts[field.name].origin)
     marked = field_facts[field.name].extra.get("default") if field.name in field_facts else None
     if marked is not None:
         schema["default"] = marked
@@ -311,27 +311,27 @@ def _property(field: Field, field_facts: dict[str, facts.FieldFacts], refers: se
     return schema
 
 
-def _restrict(schema: Object, expression: Json, part: str) -> None:
+def _restrict(schema: Object, expression: Json, origin: facts.ReleasePart) -> None:
     """Add the values of an enum, in place; also those of a list's items or a map's values. Upstream sorts them."""
     while not isinstance(expression, str):
         schema = schema["items" if isinstance(expression, list) else "additionalProperties"]
         (expression,) = expression if isinstance(expression, list) else expression.values()
-    values = facts.enum(expression, part)
+    values = facts.enum(expression, origin)
     if values:
         schema["enum"] = sorted(values)
 
 
-def _schema(kind: Type, refers: set[str]) -> Object:
+def _schema(kind: Type, tables: _Tables, refers: set[str]) -> Object:
     if isinstance(kind, List):
-        return {"type": "array", "items": _schema(kind.element, refers)}
+        return {"type": "array", "items": _schema(kind.element, tables, refers)}
     if isinstance(kind, Map):
-        return {"type": "object", "additionalProperties": _schema(kind.element, refers)}
+        return {"type": "object", "additionalProperties": _schema(kind.element, tables, refers)}
     if isinstance(kind, Scalar):
         name = _NAMED_SCALARS.get(kind.go)
         if name is None:
             return dict(_SCALARS[kind.wire])
     else:
-        name = _tables().names[kind]
+        name = tables.names[kind]
     refers.add(name)
     return {"$ref": REF + name}
 
@@ -344,18 +344,18 @@ _ONLY_IN_V3: Final[dict[str, Object]] = {
 }
 
 
-def in_v2(name: str) -> Object:
+def in_v2(name: str, release: int = NEWEST) -> Object:
     """A definition in OpenAPI v2, which has no defaults."""
-    return _in_v2(definition(name)[0])
+    return _in_v2(definition(name, release)[0])
 
 
 def _in_v2(schema: Object) -> Object:
     return _with_children({key: value for key, value in schema.items() if key != "default"}, _in_v2)
 
 
-def in_v3(name: str, prefix: str) -> Object:
+def in_v3(name: str, prefix: str, release: int = NEWEST) -> Object:
     """A definition in OpenAPI v3, where `$ref` has no siblings: they are moved around an allOf."""
-    schema = definition(name)[0]
+    schema = definition(name, release)[0]
     if name in _ONLY_IN_V3:
         return {key: value for key, value in schema.items() if key == "description"} | _ONLY_IN_V3[name]
 

@@ -190,7 +190,7 @@ class _Subresource(NamedTuple):
 
 def _subresources(resource: Resource, subject: str, kind: Object) -> Iterator[_Subresource]:
     """`subject` and `kind` are the resource's; some subresources have their own."""
-    built_in = None if is_custom(resource) else scheme.by_group_kind().get((resource.api_version, resource.kind))
+    built_in = None if is_custom(resource) else resource.table
     if built_in is None:
         for name, its_subject in (("status", subject), ("scale", definitions.SCALE)):
             if name in resource.subresources:

@@ -8,6 +8,7 @@ repeat is reported as unstable, apart. Of a plan with several parts, only those 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
@@ -27,6 +28,7 @@ from noxu.exploration.runs import RunInterrupted
 from noxu.exploration.settings import Exploration
 from noxu.manifests.documents import LoadError
 
+ATTEMPTS: Final = 3  # plans that show the same, of which none shows it again, before it counts as chance
 PATIENCE: Final = 5.0  # so many times as quiet as usual has a run to be that confirms a finding
 
 
@@ -166,8 +168,7 @@ def explore(
     stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[Judged | Confirmed]:
     """Run plans, `exploration.jobs` at a time, until a moment of the monotonic clock, or until `runs.interrupt`."""
-    known: set[tuple[str, str, str, int]] = set()
-    numbered = 0
+    candidates = Candidates()
     waiting = list(plans)
     found: list[Callable[[], Judged | Confirmed]] = []  # to be confirmed, before other plans
     running: set[Future[Judged | Confirmed]] = set()
@@ -184,11 +185,12 @@ def explore(
                 done, running = wait(running, return_when=FIRST_COMPLETED)
                 for future in done:
                     happening = future.result()
-                    if isinstance(happening, Judged) and _is_new(happening, known):
-                        numbered += 1
-                        found.append(partial(confirm, exploration, learnt, happening, numbered))
-                    if isinstance(happening, Confirmed):  # it may be another one than the gravest of the first run
-                        known.add(_identity(happening.plan, happening.finding))
+                    if isinstance(happening, Judged):
+                        chosen = candidates.judged(happening)
+                    else:
+                        chosen = candidates.confirmed(happening)
+                    if chosen is not None:
+                        found.append(partial(confirm, exploration, learnt, chosen, candidates.number))
                     yield happening
         except RunInterrupted:
             return
@@ -197,20 +199,64 @@ def explore(
             raise
 
 
-def _is_new(judged: Judged, known: set[tuple[str, str, str, int]]) -> bool:
-    """Whether it shows what no other plan of its class has shown in that step; it is known then."""
-    if not judged.findings or judged.recording is None:
-        return False
-    before = len(known)
-    known.add(_identity(judged.plan, judged.findings[0]))
-    return len(known) > before
+# -- confirming -------------------------------------------------------------------------------------------------------
 
 
-def _identity(plan: RunPlan, finding: RunFinding) -> tuple[str, str, str, int]:
+Identity: TypeAlias = tuple[str, str, str, int]
+"""Plans of one class that show the same in the same step."""
+
+
+def _identity(plan: RunPlan, finding: RunFinding) -> Identity:
     return (plan.klass, *finding.signature, finding.step)
 
 
-# -- confirming -------------------------------------------------------------------------------------------------------
+class Candidates:
+    """Which plans are run again: of those that show the same one, and if it does not show that again, another one.
+
+    What a plan shows by chance must not hide what another one shows each time.
+    """
+
+    def __init__(self) -> None:
+        self.number = 0
+        """Of the newest one that was chosen."""
+        self._known: set[Identity] = set()
+        self._chosen: dict[int, Identity] = {}
+        self._attempts: Counter[Identity] = Counter()
+        self._others: dict[Identity, list[Judged]] = {}
+
+    def judged(self, judged: Judged) -> Judged | None:
+        """It, if it is to be confirmed now."""
+        if not judged.findings or judged.recording is None:
+            return None
+        identity = _identity(judged.plan, judged.findings[0])
+        if identity in self._known:
+            others = self._others.setdefault(identity, [])
+            if identity in self._chosen.values() and len(others) < ATTEMPTS:
+                others.append(judged)
+            return None
+        return self._choose(identity, judged)
+
+    def confirmed(self, confirmed: Confirmed) -> Judged | None:
+        """Another one that shows the same and is to be confirmed, if this one has not shown it again."""
+        identity = self._chosen.pop(confirmed.number)
+        others = self._others.setdefault(identity, [])
+        if confirmed.is_stable:
+            others.clear()
+            self._known.add(
+                _identity(confirmed.plan, confirmed.finding)
+            )  # which may not be the gravest of the first run
+        elif self._attempts[identity] < ATTEMPTS:
+            if others:
+                return self._choose(identity, others.pop(0))
+            self._known.discard(identity)
+        return None
+
+    def _choose(self, identity: Identity, judged: Judged) -> Judged:
+        self.number += 1
+        self._chosen[self.number] = identity
+        self._known.add(identity)
+        self._attempts[identity] += 1
+        return judged
 
 
 def confirm(exploration: Exploration, learnt: Learnt, judged: Judged, number: int) -> Confirmed:

@@ -5,7 +5,8 @@ Uids in other fields, such as those of owners, become the shape of the object th
 object is its resource, namespace and name; a generated name becomes `*`, behind what it was generated from, and so does a uid in
 a name.
 
-So are what a cluster chooses for an object, such as the address of a pod: one that is made anew gets another one.
+So is what a cluster chooses for an object, such as the address of a pod: one that is made anew gets another one. An annotation
+that is a time says when something was done, and is left out: it is there or not, as that was done or not.
 
 Everything else is learnt: a field that differs among clean runs, whenever they are settled, is noise of this controller.
 
@@ -29,6 +30,8 @@ _ALWAYS: Final = frozenset(
     {"uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "selfLink", "deletionTimestamp"}
 )
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+TIME: Final = "<time>"
+"""What a text becomes that is a time."""
 _UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _IGNORED_RESOURCES: Final = ("events", "events.events.k8s.io", "leases.coordination.k8s.io", "nodes")
 _OWN_PLACES: Final = ("services", "endpoints", "endpointslices.discovery.k8s.io")
@@ -118,7 +121,7 @@ class MaskedNames:
     def text(self, text: str) -> str:
         """A text, in which uids and times are masked."""
         if _TIME.fullmatch(text):
-            return "<time>"
+            return TIME
         return _UID.sub(lambda found: self._uids.get(found[0], "<uid>"), text)
 
 
@@ -149,10 +152,15 @@ def state(value: Object, shape: Shape, mask: Mask, names: MaskedNames) -> dict[P
     found: dict[Path, list[Any]] = {}
     generation = (value.get("metadata") or {}).get("generation")
     for path, item in leaves(value, names):
-        if not mask.covers(shape, path):
+        if not mask.covers(shape, path) and not _says_when(path, item):
             is_of_generation = path[-1] == "observedGeneration" and generation is not None
             found.setdefault(path, []).append(_observed(item, generation) if is_of_generation else item)
     return {path: tuple(values) for path, values in found.items()}
+
+
+def _says_when(path: Path, item: Any) -> bool:
+    """An annotation that is a time says when something was done, as a log does, and not how the object is."""
+    return path[:2] == ("metadata", "annotations") and item == TIME
 
 
 def _observed(item: Any, generation: Any) -> str:

@@ -48,6 +48,7 @@ def stale(considered: Considered) -> Iterator[RunPlan]:
     for place, of_object in transitions(considered).items():
         for view in _old_views(of_object):
             acted = burst_after(considered.recording, view.later.change)
+            before = _acted_before(considered, view, of_object)
             happened = f"{named(place)}: {view.later.what}"
             moments = [(view.later.trigger, happened, -0.7)]
             if (last := _last(acted)) is not None:
@@ -63,7 +64,7 @@ def stale(considered: Considered) -> Iterator[RunPlan]:
                         f"the controller starts again when {words}, and sees {seen} as it was {view.what}",
                         moves=tuple(_moves(view, moment, resources)),
                         about=("stale", place.resource, view.what, words, str(whole)),
-                        worth=_worth_of(view, acted) - (0.5 if whole else 0.0) + worth,
+                        worth=_worth_of(view, before, acted) - (0.5 if whole else 0.0) + worth,
                     )
 
 
@@ -97,6 +98,17 @@ def _is_about_the_spec(change: RecordedChange) -> bool:
     )
 
 
+def _acted_before(considered: Considered, view: _OldView, of_object: Sequence[Transition]) -> list[RecordedChange]:
+    """What the controller has written in the old state, and would write again when it sees that."""
+    if view.old is not None:
+        return []
+    until = view.later.change.revision
+    others = [each.change for each in of_object if not each.change.is_of_controller and each.change.revision < until]
+    if not others:
+        return []
+    return [each for each in burst_after(considered.recording, others[-1]) if each.revision < until]
+
+
 def _last(acted: Sequence[RecordedChange]) -> tuple[RecordedChange, Object] | None:
     """The last creation that can be found again, else the last write, with a trigger; None: there is none."""
     found = [
@@ -118,11 +130,15 @@ def _moves(view: _OldView, moment: Object, resources: Sequence[str]) -> Iterator
     yield {"when": moment, "view": first, **({"views": others} if others else {}), "restart": True}
 
 
-def _worth_of(view: _OldView, acted: Sequence[RecordedChange]) -> float:
-    """What a person wants, and what makes the controller take something away, comes first."""
-    takes_away = any(each.effect == "delete" or is_deleting(each.after) for each in acted)
-    is_dangerous = takes_away or (view.old is not None and is_deleting(view.old.change.after))
-    return 1.0 + (2.0 if view.later.change.author == WORKLOAD else 0.0) + (1.0 if is_dangerous else 0.0)
+def _worth_of(view: _OldView, before: Sequence[RecordedChange], acted: Sequence[RecordedChange]) -> float:
+    """What a person wants comes first, and of that the old states in which the controller takes something away that is there again."""
+    takes_away = _take_away(before) or (view.old is not None and is_deleting(view.old.change.after))
+    danger = 1.2 if takes_away else 1.0 if _take_away(acted) else 0.0
+    return 1.0 + (2.0 if view.later.change.author == WORKLOAD else 0.0) + danger
+
+
+def _take_away(writes: Sequence[RecordedChange]) -> bool:
+    return any(each.effect == "delete" or is_deleting(each.after) for each in writes)
 
 
 def unobserved(considered: Considered) -> Iterator[RunPlan]:

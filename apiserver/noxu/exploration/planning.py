@@ -37,6 +37,7 @@ from noxu.exploration.transitions import (
 from noxu.values import Object
 
 USER: Final = f"{CONTROLLER}*"
+SEEN_BEFORE: Final = 0.4  # of the worth of a plan whose shape another one has
 _MAX_DRIFTS: Final = 3  # fields of a kind of object
 
 
@@ -61,11 +62,15 @@ def plans(considered: Considered, classes: Sequence[str] = ()) -> list[RunPlan]:
 
 
 def _without_duplicates(found: Iterable[RunPlan]) -> list[RunPlan]:
-    """The first and the last plan of each shape (`about`)."""
+    """The first and the last plan of each shape (`about`); the last one has less to say."""
     by_shape: dict[tuple[str, ...], list[RunPlan]] = {}
     for plan in found:
         by_shape.setdefault(plan.about, []).append(plan)
-    return [plan for same in by_shape.values() for plan in (same if len(same) < 3 else (same[0], same[-1]))]
+    return [
+        plan
+        for first, *others in by_shape.values()
+        for plan in (first, *(other._replace(worth=other.worth - SEEN_BEFORE) for other in others[-1:]))
+    ]
 
 
 # -- requests ---------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""A program that finds its server as in a pod: by the files of a service account, whose path is fixed in client libraries.
+"""A program that sees files of a pod: those of a service account, whose path is fixed in client libraries, and names of hosts.
 
 The path exists in a mount namespace of the program alone, so nothing of this machine changes. A directory of memory takes the
 place of /run there, with all that is in it, since /var/run/secrets cannot be made by everyone. On Linux, as root or where users may
@@ -16,13 +16,14 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 PLACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 FILES: Final = "serviceaccount"
 HOSTS: Final = "run"
+NAMES: Final = Path("/etc/hosts")
 _NEW_MOUNTS: Final = 0x00020000  # CLONE_NEWNS
 _NEW_USERS: Final = 0x10000000  # CLONE_NEWUSER
 _BIND: Final = 4096  # MS_BIND
@@ -42,8 +43,16 @@ def write_files(directory: Path, token: str, authority: bytes, namespace: str) -
     (files / "namespace").write_text(namespace)
 
 
+def write_hosts(directory: Path, addresses: Mapping[str, str]) -> None:
+    """The file of hosts, for `words`: that of this machine, after further names."""
+    if addresses:
+        there = NAMES.read_text() if NAMES.exists() else ""
+        lines = [f"{address} {name}\n" for name, address in addresses.items()]
+        (directory / NAMES.name).write_text("".join(lines) + there)
+
+
 def words(directory: Path, command: Sequence[str]) -> list[str]:
-    """The command that mounts the files of a directory, and becomes a program."""
+    """The command that mounts the files of a directory, as far as it has them, and becomes a program."""
     return [sys.executable, "-I", "-S", __file__, str(directory), *command]
 
 
@@ -100,9 +109,12 @@ def main(directory: str, *command: str) -> None:
     try:
         _enter()
         _mount("none", "/", flags=_PRIVATE | _RECURSIVE)
-        if not PLACE.is_dir():
-            _make_place(Path(directory, HOSTS))
-        _mount(str(Path(directory, FILES)), str(PLACE), flags=_BIND)
+        if Path(directory, FILES).exists():
+            if not PLACE.is_dir():
+                _make_place(Path(directory, HOSTS))
+            _mount(str(Path(directory, FILES)), str(PLACE), flags=_BIND)
+        if Path(directory, NAMES.name).exists():
+            _mount(str(Path(directory, NAMES.name)), str(NAMES), flags=_BIND)
     except OSError as error:
         sys.stderr.write(f"this system forbids mounts of a program's own: {error}\n")
         sys.exit(FORBIDDEN)

@@ -16,6 +16,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
+import orjson
+
 from noxu.arguments.explore import CLASSES
 from noxu.exploration import coverage
 from noxu.exploration.exploring import Confirmed, Explored, Judged
@@ -27,6 +29,10 @@ from noxu.values import Object
 MAX_LOG: Final = 15  # lines of the controller's log
 MAX_SHOWN: Final = 8
 MAX_LINE: Final = 200  # characters of the log
+_MESSAGE: Final = ("msg", "message")
+_LEVEL: Final = ("level", "severity", "lvl")
+_ERROR: Final = ("error", "err")
+_LEFT_OUT: Final = ("ts", "time", "timestamp", "caller", "stacktrace", "stack")
 _SAYS_WHY: Final = ("exited", "busy", "stuck")
 """The kinds of findings that the controller's log may explain."""
 _WIDTH: Final = 11
@@ -60,7 +66,28 @@ def unusable_lines(findings: Sequence[RunFinding], recording: RunRecording) -> I
 
 def log_lines(output: str, most: int = MAX_LOG) -> list[str]:
     """The newest lines of a program's output."""
-    return [line[:MAX_LINE] for line in output.splitlines() if line.strip()][-most:]
+    newest = [line for line in output.splitlines() if line.strip()][-most:]
+    return [_readable(line)[:MAX_LINE] for line in newest]
+
+
+def _readable(line: str) -> str:
+    """What matters of a line first: one in JSON, as zap, logrus, zerolog and slog write it, may have its error at the end."""
+    try:
+        said = orjson.loads(line) if line.startswith("{") else None
+    except orjson.JSONDecodeError:
+        return line
+    if not isinstance(said, dict) or not (message := _first(said, _MESSAGE)):
+        return line
+    head = f"{_first(said, _LEVEL)} {message}".strip()
+    error = f": {found}" if (found := _first(said, _ERROR)) else ""
+    others = [
+        f"{name}={value}" for name, value in said.items() if name not in (*_MESSAGE, *_LEVEL, *_ERROR, *_LEFT_OUT)
+    ]
+    return " ".join(f"{head}{error} {' '.join(others)}".split())
+
+
+def _first(said: Object, names: Sequence[str]) -> str:
+    return next((str(said[name]) for name in names if said.get(name)), "")
 
 
 def divergence(clean: RunRecording, recording: RunRecording) -> str:

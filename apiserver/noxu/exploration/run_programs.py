@@ -91,8 +91,13 @@ def made(
         user = server.user(name, ["system:masters"])
         environment = _environment(controller, str(user.kubeconfig), home, server.url)
         words: Sequence[str] = controller.command
-        if controller.in_cluster:
-            words = _in_cluster(server, user, directory / f"pod-{number}", words, environment)
+        if controller.has_mounts:
+            files = directory / f"pod-{number}"
+            files.mkdir()
+            if controller.in_cluster:
+                _write_files_of_pod(server, user, files, environment)
+            pod_mounts.write_hosts(files, controller.hosts)
+            words = pod_mounts.words(files, words)
         program = server.program(
             words,
             restart=True,
@@ -108,17 +113,14 @@ def made(
     return programs
 
 
-def _in_cluster(
-    server: ExploredServer, user: TestUser, directory: Path, command: Sequence[str], environment: dict[str, str]
-) -> list[str]:
-    """The command, which finds the server as in a pod; `environment` becomes that of a pod."""
+def _write_files_of_pod(server: ExploredServer, user: TestUser, directory: Path, environment: dict[str, str]) -> None:
+    """With these a program finds the server as in a pod; `environment` becomes that of a pod."""
     assert user.certificate_authority is not None  # over TLS
     authority = user.certificate_authority.read_bytes()
     pod_mounts.write_files(directory, server.token(user.name), authority, "default")
     address = urlsplit(server.url)
     del environment["KUBECONFIG"]  # which would come first
     environment |= {"KUBERNETES_SERVICE_HOST": str(address.hostname), "KUBERNETES_SERVICE_PORT": str(address.port)}
-    return pod_mounts.words(directory, command)
 
 
 def _environment(controller: ControllerCommand, kubeconfig: str, home: Path, url: str) -> dict[str, str]:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Final
 
 from noxu.api.errors import ApiError
 from noxu.exploration import run_programs, steps
+from noxu.exploration.findings import TRANSIENT
 from noxu.exploration.meanwhile import meanwhile
 from noxu.exploration.moves import Moves
 from noxu.exploration.passing import pass_time
@@ -146,12 +147,36 @@ def settle_with_moves(server: ExploredServer, programs: RunPrograms, quiet: floa
             return never_idle
 
 
+def until_restored(
+    server: ExploredServer, programs: RunPrograms, exploration: Exploration, before: Mapping[ObjectPlace, Object]
+) -> None:
+    """Wait until what was there is there again, for as long as the controller may sleep."""
+    until = time.monotonic() + exploration.resync
+    while time.monotonic() < until and not is_as_before(before, dict(server.stored())):
+        time.sleep(LOOKS_EVERY * 10)
+    _settle(server, programs, exploration.quiet)
+
+
+def is_as_before(before: Mapping[ObjectPlace, Object], now: Mapping[ObjectPlace, Object]) -> bool:
+    """Whether each object is there that was, with what is wanted of it."""
+    return all(
+        place.resource in TRANSIENT or (place in now and _wanted(now[place]) == _wanted(value))
+        for place, value in before.items()
+    )
+
+
+def _wanted(value: Object) -> Object:
+    return {name: part for name, part in value.items() if name not in ("metadata", "status")} | {
+        "labels": (value.get("metadata") or {}).get("labels")
+    }
+
+
 def end(server: ExploredServer, programs: RunPrograms, moves: Moves, exploration: Exploration) -> StepResult:
     """The faults are over: what the controller sees is the present, and it may catch up."""
     began = time.monotonic()
-    server.end_views(moves)
-    _await_lists(server, moves)
-    time.sleep(exploration.quiet)  # what is shown only now has to arrive: it is no request
+    if server.end_views(moves):
+        _await_lists(server, moves)
+        time.sleep(exploration.quiet)  # what is shown only now has to arrive: it is no request
     return StepResult("end", time.monotonic() - began, never_idle=_settle(server, programs, exploration.quiet))
 
 
@@ -162,9 +187,12 @@ def more_time(
     end: StepResult,
     is_usual: Callable[[Sequence[tuple[ObjectPlace, Object]]], bool],
 ) -> StepResult:
-    """The end is not the usual one: a controller that is silent may be about to go on."""
+    """The end is not the usual one: a controller that is silent may be about to go on, unless it is known to sleep for longer."""
     began, never_idle = time.monotonic(), ""
-    while not never_idle and time.monotonic() < began + programs.known.patience and not is_usual(server.stored()):
+    until = began + programs.known.patience
+    while not never_idle and time.monotonic() < until and not is_usual(server.stored()):
+        if server.is_silent_until(until):
+            break
         time.sleep(exploration.quiet)
         never_idle = _settle(server, programs, exploration.quiet)
     return StepResult(end.title, end.seconds + time.monotonic() - began, never_idle=never_idle)
@@ -179,7 +207,7 @@ def _settle(server: ExploredServer, programs: RunPrograms, quiet: float, within:
     while True:
         left = max(until - time.monotonic(), quiet)
         try:
-            server.idle(quiet, left)
+            server.await_silence(quiet, left)
         except ApiError as error:
             return error.message
         lacking = run_programs.lacking(server, programs)

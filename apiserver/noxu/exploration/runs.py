@@ -27,6 +27,7 @@ from types import TracebackType
 from typing import Any, Final, TypeAlias
 
 from noxu.exploration import invariants, pod_mounts, processes, run_programs, run_steps, steps, webhook_servers
+from noxu.exploration.findings import own_steps
 from noxu.exploration.meanwhile import meanwhile
 from noxu.exploration.plans import RunPlan
 from noxu.exploration.recording import (
@@ -90,10 +91,14 @@ def check(exploration: Exploration) -> Exploration:
     """The exploration, ready to run: its programs exist, and find what they need. Raises NotRunnable, SettingsError, LoadError."""
     for controller in exploration.controllers:
         check_command(controller.command[0])
-    if any(controller.in_cluster for controller in exploration.controllers) and (failure := pod_mounts.failure()):
-        raise SettingsError(
-            f"controller.inCluster: {failure}; run as root, allow namespaces of users, or let the controller read $KUBECONFIG"
-        )
+    for controller in exploration.controllers:
+        if controller.has_mounts and (failure := pod_mounts.failure()):
+            what, instead = (
+                ("inCluster", "let the controller read $KUBECONFIG")
+                if controller.in_cluster
+                else ("hosts", "name them in /etc/hosts")
+            )
+            raise SettingsError(f"controller.{what}: {failure}; run as root, allow namespaces of users, or {instead}")
     return webhook_servers.prepared(exploration)
 
 
@@ -149,10 +154,14 @@ def _run(
             watched = run_programs.watches(server, programs.users)
             moves = server.moves(plan.moves, f"{CONTROLLER}*", restart)
             extra = {int(step["after"]): step for step in plan.steps}
+            own = own_steps(plan) if plan.klass == "drift" else range(0)
             for number, step in enumerate(_workload(exploration, extra), 1):
                 bounds.append(server.revision)
                 server.begin_step(moves, number)
+                before = dict(server.stored()) if exploration.resync and number in own else {}
                 results.append(run_steps.run_step(server, programs, step, exploration, number, moves))
+                if before:
+                    run_steps.until_restored(server, programs, exploration, before)
                 if results[-1].failure and plan.is_clean:
                     break
             fired = list(faults.fired)

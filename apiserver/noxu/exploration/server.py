@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import math
+import time
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from noxu.api.errors import ApiError
+from noxu.clock import AdjustableClock
 from noxu.config import ServiceName
 from noxu.control.fault_triggers import WRITER
+from noxu.control.idle import until_idle
 from noxu.control.manners_calls import report_of
+from noxu.control.program_work import WorkOfPrograms
 from noxu.control.recorded_writes import RecordedWrite
 from noxu.control.write_log import Searching, decoded, described, events_between, why
 from noxu.exploration import elections
@@ -26,6 +31,9 @@ from noxu_storage.types import EVERYTHING, Event, Revision
 SKIPPED: Final = ("events", "events.events.k8s.io")
 """What is not recorded, with the locks of elections: it says nothing about what a controller has reached."""
 MAX_REQUESTS: Final = 50_000
+MAX_SHOWN: Final = 100
+"""Causes of a write: what a view of the past has shown is the oldest of them."""
+LOOKS_FOR: Final = 0.1  # seconds
 
 
 class ExploredServer(Noxu):
@@ -44,6 +52,43 @@ class ExploredServer(Noxu):
         """`arguments` are those of `Noxu`. Webhooks of `services` are at the address, HOST:PORT."""
         self._webhook_services = tuple((service, address) for service in services)
         super().__init__(**arguments)
+
+    def await_silence(self, quiet: float, within: float) -> None:
+        """Return when the run is idle. Raises ApiError 504 after `within` seconds.
+
+        It has no other clients than the programs and the thread that asks. So where it is known that all of them sleep for so long,
+        the quiet time is not waited for.
+        """
+        self._call(self._quiet(quiet, within))
+
+    def is_silent_until(self, moment: float) -> bool:
+        """Whether it is known that nothing happens before a moment of the monotonic clock. It waits for a few looks only."""
+        seconds = moment - time.monotonic()
+        with contextlib.suppress(ApiError):
+            until = self._call(self._quiet(0.0 if seconds < 0 else min(seconds, LOOKS_FOR), LOOKS_FOR))
+            return until >= moment
+        return False
+
+    async def _quiet(self, quiet: float, within: float) -> float:
+        """Until when nothing happens, at least; 0: that is not known."""
+        server = self._server
+        activity, controllers = server.interventions.activity(), server.plane.all_controllers
+        programs = server.control.part(WorkOfPrograms)
+        answer = await until_idle(
+            activity, controllers, quiet=quiet, within=within, programs=programs, next_own=self._next_own
+        )
+        return time.monotonic() + float(answer.get("until", -math.inf))
+
+    def _next_own(self) -> float:
+        """In how many seconds the server itself does something, at the earliest."""
+        server = self._server
+        due = [at for controller in server.plane.all_controllers for at in controller.queue.due().values()]
+        if not isinstance(server.clock, AdjustableClock):
+            return 0.0  # what sleeps there is not known
+        clock = server.clock.state
+        if clock.due is not None and clock.speed:
+            due.append((clock.due - clock.now).total_seconds() / clock.speed)
+        return min(due, default=math.inf)
 
     def token(self, name: str) -> str:
         """A new token of an administrator."""
@@ -121,7 +166,7 @@ class ExploredServer(Noxu):
             author = _author(write)
             shown: tuple[Shown, ...] = ()
             if write is not None and author.startswith(CONTROLLER):
-                shown = tuple(map(_shown, await why(store, history, write, searching)))
+                shown = tuple(map(_shown, await why(store, history, write, searching, MAX_SHOWN)))
             changes.append(_change(event, place, write, author, shown, bisect_right(steps, event.revision - 1)))
         return changes
 

@@ -9,11 +9,13 @@
       environment: {KUBE_CONFIG: $KUBECONFIG}
       directory: .
       inCluster: true                       # it reads the well-known files of a pod
+      hosts: {a-client.default.svc.cluster.local: 127.0.0.1}    # where it finds what it connects to
     webhooks: true                          # it serves them: {port: 9443, certDir: $TMPDIR/k8s-webhook-server/serving-certs}
     workload: [{apply: sample.yaml}, …]     # see steps.py
     invariants:                             # CEL over objects('plural'), when a run is idle or at every revision
       - {always: "…", message: "…"}
     ignore: ["*.status.lastReconcile", "configmaps/leader*"]
+    resync: 30s                             # after so long the controller looks at everything by itself
     budget: 10m
     jobs: 2
 
@@ -22,6 +24,7 @@ Paths are relative to the file. What is misspelt is refused, with its place.
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -57,6 +60,13 @@ class ControllerCommand:
     environment: Mapping[str, str] = field(default_factory=dict)
     directory: Path | None = None
     in_cluster: bool = False
+    hosts: Mapping[str, str] = field(default_factory=dict)
+    """Addresses by the names that the program resolves, besides those of /etc/hosts."""
+
+    @property
+    def has_mounts(self) -> bool:
+        """Whether it sees files that are not those of this machine."""
+        return self.in_cluster or bool(self.hosts)
 
 
 class WebhookServer(NamedTuple):
@@ -89,6 +99,8 @@ class Exploration:
     budget: float = BUDGET
     jobs: int = 1
     quiet: float = QUIET
+    resync: float = 0.0
+    """After so many seconds the controller looks at everything by itself; 0: what it does not see at once, it does not see."""
     start_within: float = START_WITHIN
     webhooks: WebhookServer | None = None
     mutate: bool = False
@@ -146,6 +158,9 @@ def _check_names(value: Object, known: Mapping[str, object] | Sequence[str], pla
             )
 
 
+_OF_CONTROLLER: Final = ("command", "environment", "directory", "inCluster", "hosts")
+
+
 def _controllers(value: Json, directory: Path) -> tuple[ControllerCommand, ...]:
     values = value if isinstance(value, list) else [value]
     return tuple(
@@ -156,8 +171,8 @@ def _controllers(value: Json, directory: Path) -> tuple[ControllerCommand, ...]:
 
 def _controller(value: Json, directory: Path, place: str) -> ControllerCommand:
     if not isinstance(value, dict):
-        raise SettingsError(f"{place}: it is an object with command, environment, directory, inCluster")
-    _check_names(value, ("command", "environment", "directory", "inCluster"), f"{place}.")
+        raise SettingsError(f"{place}: it is an object with {', '.join(_OF_CONTROLLER)}")
+    _check_names(value, _OF_CONTROLLER, f"{place}.")
     command = value.get("command", [])
     if not isinstance(command, list) or not all(isinstance(word, str) for word in command):
         raise SettingsError(f"{place}.command: it is a list of words, such as [./bin/manager, --verbose]")
@@ -167,10 +182,21 @@ def _controller(value: Json, directory: Path, place: str) -> ControllerCommand:
     in_cluster = value.get("inCluster", False)
     if not isinstance(in_cluster, bool):
         raise SettingsError(f"{place}.inCluster: it is true or false")
+    hosts = value.get("hosts") or {}
+    if not isinstance(hosts, dict) or not all(_is_address(address) for address in hosts.values()):
+        raise SettingsError(f"{place}.hosts: it has addresses by names, such as {{db.default.svc: 127.0.0.1}}")
     place_of = directory / str(value["directory"]) if value.get("directory") else None
     return ControllerCommand(
-        tuple(command), {name: str(text) for name, text in environment.items()}, place_of, in_cluster
+        tuple(command), {name: str(text) for name, text in environment.items()}, place_of, in_cluster, hosts
     )
+
+
+def _is_address(value: Json) -> bool:
+    try:
+        ipaddress.ip_address(str(value))
+    except ValueError:
+        return False
+    return True
 
 
 def _invariants(value: Json, _directory: Path) -> tuple[Invariant, ...]:
@@ -283,6 +309,7 @@ _FIELDS: Final[Mapping[str, tuple[str, Any]]] = {
     "budget": ("budget", _seconds),
     "jobs": ("jobs", _number),
     "quiet": ("quiet", _seconds),
+    "resync": ("resync", _seconds),
     "webhooks": ("webhooks", _webhooks),
     "mutate": ("mutate", _boolean),
     "classes": ("classes", _classes),

@@ -22,6 +22,8 @@ MAX_FIELDS: Final = 5
 _FOLLOWING: Final = ("endpoints", "endpointslices.discovery.k8s.io")
 """What follows from pods and Services: where it differs, they do."""
 
+_ADVICE: Final = ("`resync: 30s` waits for a controller that looks at everything by itself after that time",)
+
 
 def at_end(clean: CleanRuns, plan: RunPlan, recording: RunRecording, named: set[str]) -> Iterator[RunFinding]:
     """How the state differs from that of the clean runs: after the first settled step where it does, and at the end.
@@ -122,13 +124,19 @@ def not_restored(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> It
     for shape in touched:
         if shape in before and shape not in after:
             yield RunFinding(
-                "not restored", str(shape), f"{shape} was deleted behind the controller's back, and is not made again"
+                "not restored",
+                str(shape),
+                f"{shape} was deleted behind the controller's back, and is not made again",
+                (),
+                _ADVICE,
             )
         elif shape in before and (lines := [line for _, line in _fields(before[shape], after[shape])]):
             yield RunFinding(
                 "not restored",
                 str(shape),
                 f"{shape} was changed behind the controller's back, and stays so: {lines[0]}",
+                (),
+                _ADVICE,
             )
 
 

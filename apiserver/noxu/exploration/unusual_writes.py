@@ -63,12 +63,14 @@ def in_bursts(recording: RunRecording) -> Iterator[tuple[str, Shape, int]]:
 
 
 def _extra(
-    effect: str, shape: Shape, clean: CleanRuns, recording: RunRecording
+    effect: str, shape: Shape, clean: CleanRuns, recording: RunRecording, leaving_out: Collection[int] = ()
 ) -> tuple[list[RecordedChange], RecordedChange, int]:
     """The writes of a shape, the one that the clean runs do not have, and the step with which its burst began."""
     names, begun, seen = MaskedNames(recording), bursts(recording), Counter[int]()
     writes = [
-        change for change in _writes_of(recording, effect) if shape_of(change.place, change.object, names) == shape
+        change
+        for change in _writes_of(recording, effect)
+        if shape_of(change.place, change.object, names) == shape and change.revision not in leaving_out
     ]
     for write in writes:
         step = begun[write.step]
@@ -76,6 +78,56 @@ def _extra(
         if seen[step] > clean.in_bursts.get((effect, shape, step), 0):
             return writes, write, step
     return writes, writes[-1], begun[writes[-1].step]
+
+
+def _in_vain(shape: Shape, clean: CleanRuns, recording: RunRecording) -> set[int]:
+    """The revisions of deletions that take back what was made because of an old view, in the burst in which it was made.
+
+    Any controller makes again what it does not know to be gone; as it takes that away when it knows, nothing has happened.
+    """
+    begins = [made["revision"] for made in recording.fired if _views(made.get("move") or {})]
+    if not begins:
+        return set()
+    names, begun, seen, found = MaskedNames(recording), bursts(recording), Counter[int](), set[int]()
+    made = {
+        _uid(change): begun[change.step]
+        for change in recording.changes
+        if change.effect == "create" and change.revision > begins[0]
+    }
+    deletions = [
+        change for change in _writes_of(recording, "delete") if shape_of(change.place, change.object, names) == shape
+    ]
+    usual = {step: clean.in_bursts.get(("delete", shape, step), 0) for step in begun}
+    for change in deletions:
+        step = begun[change.step]
+        seen[step] += 1
+        if seen[step] > usual[step] and made.get(_uid(change)) == step:
+            found.add(change.revision)
+    return found
+
+
+def _are_ahead(
+    shape: Shape, clean: CleanRuns, plan: RunPlan, recording: RunRecording, leaving_out: Collection[int]
+) -> bool:
+    """Whether more was deleted in all than in the clean runs, or until some step: then it was deleted too early.
+
+    What is deleted too early may be gone by when it should be, so at the end the numbers may be equal. Steps are those of the
+    clean runs unless the plan has some of its own.
+    """
+    names, begun = MaskedNames(recording), bursts(recording)
+    deleted = Counter(
+        begun[change.step]
+        for change in _writes_of(recording, "delete")
+        if change.revision not in leaving_out and shape_of(change.place, change.object, names) == shape
+    )
+    if deleted.total() > clean.deleted.get(shape, 0):
+        return True
+    ahead = 0
+    for step in () if plan.steps else sorted({*begun}):
+        ahead += deleted[step] - clean.in_bursts.get(("delete", shape, step), 0)
+        if ahead > 0:
+            return True
+    return False
 
 
 def _uid(change: RecordedChange) -> str:
@@ -94,21 +146,28 @@ def _is_remarkable(change: RecordedChange, asked: Mapping[str, str]) -> bool:
 
 
 def taken_away(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> Iterator[RunFinding]:
-    for shape, number in counts(recording, "delete").items():
-        if number <= clean.deleted.get(shape, 0) or clean.mask.hides(shape) or shape.resource in TRANSIENT:
+    for shape in counts(recording, "delete"):
+        if clean.mask.hides(shape) or shape.resource in TRANSIENT:
             continue
-        if _planned(plan, shape):
+        in_vain = _in_vain(shape, clean, recording)
+        if _planned(plan, shape) or not _are_ahead(shape, clean, plan, recording, in_vain):
             continue
-        writes, last, step = _extra("delete", shape, clean, recording)
+        writes, last, step = _extra("delete", shape, clean, recording, in_vain)
         yield RunFinding(
             "deleted",
             str(shape),
             f"{author_of(last)} deleted {shape} at revision {last.revision}"
-            + (f", {number} times instead of {clean.deleted.get(shape, 0)}" if clean.deleted.get(shape) else "")
+            + _compared(len(writes), clean.deleted.get(shape, 0))
             + _because(last, plan, recording),
             tuple(change.revision for change in writes),
             step=step,
         )
+
+
+def _compared(number: int, usual: int) -> str:
+    if not usual:
+        return ""
+    return f", {number} times instead of {usual}" if number > usual else ", earlier than in clean runs"
 
 
 def made_again(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> Iterator[RunFinding]:

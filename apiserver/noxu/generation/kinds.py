@@ -18,7 +18,7 @@ from noxu.generation.valid import TRIES, CannotGenerate, ValueMaker, literals
 from noxu.manifests import loading
 from noxu.manifests.documents import Document, is_crd
 from noxu.registry import custom
-from noxu.registry.draft import Action, Draft, WriteRequest
+from noxu.registry.draft import Action, WriteRequest, draft_for
 from noxu.registry.resource import Resource, Versions
 from noxu.registry.strategies import STRATEGIES
 from noxu.schema.structural import Structural
@@ -65,7 +65,7 @@ def versions_of(document: Document) -> Versions:
 
 def errors_of(value: Object, resource: Resource) -> list[FieldError]:
     """The errors of creating an object, in the server's order; the object itself stays as it is."""
-    draft = Draft(WriteRequest(Action.CREATE, resource))
+    draft = draft_for(WriteRequest(Action.CREATE, resource))
     draft.new = as_shown(value, resource)
     if resource.namespaced:
         draft.new["metadata"].setdefault("namespace", "default")

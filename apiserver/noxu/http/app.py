@@ -14,6 +14,7 @@ import asyncio
 import logging
 import math
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from time import time as unix_time
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
@@ -133,6 +134,10 @@ class App:
         at = next(n for n, filter_ in enumerate(self.filters, 1) if isinstance(filter_, filters.ParseTarget))
         self._enter_filters((*self.filters[:at], observer, *self.filters[at:]))
         self.sinks = (*self.sinks, *sinks)
+
+    def observe_no_longer(self, observer: RequestFilter) -> None:
+        """Requests under way are observed to their ends."""
+        self._enter_filters([filter_ for filter_ in self.filters if filter_ is not observer])
 
     def end_watches(self) -> None:
         self.watches.end()
@@ -298,7 +303,8 @@ def send(exchange: Exchange, answer: Answer, unsent: Unsent) -> Awaitable[None] 
         return sending.send(exchange, answer, unsent)
     exchange.sent_bytes = size = len(body)
     # one object of bytes, and one system call: a head of its own would be a packet of its own
-    return connection.answer(b"%b%b%b%d\r\nDate: %b\r\n\r\n%b" % (head[0], id_.encode(), head[1], size, date(), body))
+    now = date(int(unix_time()))
+    return connection.answer(b"%b%b%b%d\r\nDate: %b\r\n\r\n%b" % (head[0], id_.encode(), head[1], size, now, body))
 
 
 # -- routing -----------------------------------------------------------------------------------------------------------

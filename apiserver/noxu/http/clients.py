@@ -19,8 +19,8 @@ requests that a client is really sending, most are complete after milliseconds. 
 which the parser keeps while the connection is idle, counts as well: idle connections may be closed at any time.
 
 `OpenConnections` limits the number of connections. A process may open only so many files, and without one to spare it can
-neither accept connections nor open its database. The connection that has been idle for longest is closed, as HTTP allows at
-any time; if none is idle, the new one is.
+neither accept connections nor open its database. An idle connection is closed, as HTTP allows at any time: the first to open
+of those that nothing has used since the last search (the algorithm of the second chance); if none is idle, the new one is.
 
 Servers of one process share its memory and its files, so the clients of tenants count in the registers of their parent.
 """
@@ -47,6 +47,9 @@ Part = bytes | memoryview
 
 class Peer(Protocol):
     """A client's connection."""
+
+    was_used: bool
+    """A request has arrived since this was last set to False."""
 
     @property
     def is_idle(self) -> bool:
@@ -186,7 +189,7 @@ class OpenConnections:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._is_closed = False
-        self._peers: dict[Peer, None] = {}  # those that have been used least recently, or were found busy before, first
+        self._peers: dict[Peer, None] = {}  # those that opened first, or were found used least recently, first
 
     def __len__(self) -> int:
         return len(self._peers)
@@ -204,18 +207,12 @@ class OpenConnections:
             peer.abort()
             return
         if len(self._peers) >= self.limit:
-            closed = self._longest_idle() or peer
+            closed = self._disused() or peer
             self._peers.pop(closed, None)
             closed.abort()
             if closed is peer:
                 return
         self._peers[peer] = None
-
-    def used(self, peer: Peer) -> None:
-        """A request has arrived."""
-        if peer in self._peers:
-            del self._peers[peer]  # and to the end: the order of the dictionary is that of use
-            self._peers[peer] = None
 
     def lost(self, peer: Peer) -> None:
         self._peers.pop(peer, None)
@@ -231,13 +228,15 @@ class OpenConnections:
         finally:
             self.limit += files
 
-    def _longest_idle(self) -> Peer | None:
-        """The peer that has been idle for longest. Busy ones before it become the last ones."""
-        for _ in range(len(self._peers)):
+    def _disused(self) -> Peer | None:
+        """An idle peer that was not used since it was looked at. Those before it become the last ones."""
+        for _ in range(2 * len(self._peers)):  # in the second round, those that were used before the first one
             peer = next(iter(self._peers))
-            if peer.is_idle:
+            if peer.is_idle and not peer.was_used:
                 return peer
-            self.used(peer)
+            peer.was_used = False
+            del self._peers[peer]
+            self._peers[peer] = None
         return None
 
 
@@ -254,9 +253,6 @@ class TenantConnections(OpenConnections):
             return
         self._peers[peer] = None
         self._parent.opened(peer)  # which may abort this one, or one of another server
-
-    def used(self, peer: Peer) -> None:
-        self._parent.used(peer)
 
     def lost(self, peer: Peer) -> None:
         super().lost(peer)

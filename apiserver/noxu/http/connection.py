@@ -58,6 +58,7 @@ class Connection(Outgoing):
         "_http", "_idle_since", "_idle_timer", "_is_body_full", "_is_counted", "_is_paused", "_is_plain", "_is_queue_full",
         "_is_upgraded", "_kept_target", "_pipelined", "_queue", "_receive_frames", "_tail", "_waiter", "closes", "peername",
         "task",
+        "was_used",
     )  # fmt: skip
 
     def __init__(self, handle: Handle, loop: asyncio.AbstractEventLoop, clients: Clients) -> None:
@@ -66,6 +67,7 @@ class Connection(Outgoing):
         self.task: asyncio.Task[None] | None = None
         self.peername: Any = None  # also for the audit log, when the client is gone
         self.closes = False
+        self.was_used = False
         self._handle = handle
         self._http: HttpRequestParser | None = HttpRequestParser(
             self,
@@ -206,6 +208,18 @@ class Connection(Outgoing):
             self._idle_since = self.loop.time()
             if self._is_counted or self._head_bytes or target > self._kept_target or self._idle_timer is None:
                 self._begin_idling(target)
+
+    def answer(self, data: bytes) -> Awaitable[None] | None:
+        """Write the beginning of an answer, or all of it. None if the kernel has taken it, else what to await.
+
+        Raises ConnectionError if the client is gone, and so does the awaitable.
+        """
+        transport = self.transport
+        if transport is None or transport.is_closing():
+            raise ConnectionResetError("the client is gone")
+        self.has_answered = True
+        transport.write(data)
+        return self.drain() if self.writing_paused else None
 
     async def _linger(self, body: StreamReader) -> None:
         """Read the rest of a refused body for a while, so that the client receives the answer; then close."""
@@ -356,7 +370,7 @@ class Connection(Outgoing):
         """A head is complete, and its request is the last one in the queue."""
         if self._head_timer is not None or self._head_bytes:
             self._end_head()
-        self._clients.connections.used(self)
+        self.was_used = True
         waiter = self._waiter
         if waiter is not None and not waiter.done():
             waiter.set_result(None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from noxu.api import codec
@@ -21,10 +22,13 @@ from noxu.http.answer import JSON, NOT_CACHED, Answer
 from noxu.http.exchange import Exchange
 from noxu.http.sending import begin_chunks, end_chunks, headers_of
 from noxu.registry.authors import AUTHOR, Author
-from noxu.registry.offload import imported
+from noxu.registry.offload import imported, offload
+from noxu.values import Object
 
 BEAT: Final = 60.0
 """Seconds between two lines of a held answer."""
+ITEM: Final = 512
+"""Bytes of an item of an answer, about: the encoding of large ones is left to a thread."""
 CONSOLE: Final = tuple(
     f"noxu.console.{name}" for name in ("page_files", "changes", "details", "session", "stored_kinds", "stream")
 )
@@ -69,15 +73,20 @@ async def answer(exchange: Exchange, control: Control) -> Answer | None:
     if isinstance(result, Lines):
         await _send_lines(exchange, result)
         return None
-    return _answer_of(result)
+    return await _answer_of(result)
 
 
-def _answer_of(result: Result) -> Answer:
+async def _answer_of(result: Result) -> Answer:
     if isinstance(result, Download):
         return Answer(result.body, 200, result.content_type, result.headers)
     assert not isinstance(result, Held | Lines)
     value, status = (result.value, 201) if isinstance(result, Created) else (result, 200)
-    return Answer(codec.encode(value, sort_keys=False) + b"\n", status)
+    return Answer(await offload(_weight(value), partial(codec.encode, sort_keys=False), value) + b"\n", status)
+
+
+def _weight(value: Object) -> int:
+    """About how many bytes of JSON an answer is: the items of its lists are the most of a large one."""
+    return ITEM * sum(len(each) for each in value.values() if isinstance(each, list | dict))
 
 
 async def _hold(exchange: Exchange, held: Held, control: Control) -> None:

@@ -188,7 +188,9 @@ class Documents:
         if self._openapi is None:
             from noxu.http.openapi import OpenAPI
 
-            self._openapi = OpenAPI(self._served_resources, self._now, cbor=self._cbor)  # kept: it has the documents
+            self._openapi = OpenAPI(  # kept: it has the documents
+                self._served_resources, self._now, cbor=self._cbor, release=self.release
+            )
         return self._openapi
 
     # -- health

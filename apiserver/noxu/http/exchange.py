@@ -125,6 +125,8 @@ class Exchange:
     """The decoded path, "" if the target is malformed. That of the API, if `moment` is not ""."""
     moment: str = ""
     """The moment of the past that it reads, see `Target`."""
+    takes_past_for_present: bool = False
+    """A fault shows it the past: what its client reads is what that goes by when it writes."""
     stream_faults: StreamFaults | None = None
     """What hits the stream of a watch."""
     trace_context: TraceContext | None = None

@@ -52,7 +52,7 @@ class InjectFaults(RequestFilter):
             if shown and wanted.isdecimal() and int(wanted) > shown:
                 return self._wait_for(exchange, asked, int(wanted))
             if shown:
-                exchange.moment = str(shown)
+                _show(exchange, str(shown))
             elif hidden := streams.hidden_of(views):
                 reader = PartialReader(exchange.backend.reader, hidden)
                 # a new backend: that of the app is shared by all requests
@@ -70,7 +70,8 @@ class InjectFaults(RequestFilter):
         shown = _shown(self.armed.views(asked, self._clock.now()))  # the view may be over
         if shown and shown < wanted:
             raise too_large(wanted, shown)
-        exchange.moment = str(shown) if shown else ""
+        if shown:
+            _show(exchange, str(shown))
 
     def of_stream(self, exchange: Exchange) -> StreamFaults | None:
         """What hits the stream of a watch; None: nothing."""
@@ -153,13 +154,18 @@ class InjectFaults(RequestFilter):
             return
         store = exchange.backend.reader.store
         if wanted["revisions"] is None:
-            exchange.moment = f"-{wanted['by']}"
+            _show(exchange, f"-{wanted['by']}")
         else:
-            exchange.moment = str(max(store.revision - wanted["revisions"], store.compacted, FIRST))
+            _show(exchange, str(max(store.revision - wanted["revisions"], store.compacted, FIRST)))
 
     async def store(self, exchange: Exchange, hit: Hit) -> None:
         STORE_FAULT.set(hit.rule.effect.parameters["what"])
         exchange.leaving.append(_end_store_fault)  # the task of a connection handles further requests
+
+
+def _show(exchange: Exchange, moment: str) -> None:
+    """The moment of the past that is the present for its client."""
+    exchange.moment, exchange.takes_past_for_present = moment, True
 
 
 def _shown(views: Sequence[ClientView]) -> Revision:

@@ -38,7 +38,11 @@ class Interventions:
         self._faults: InjectFaults | None = None
         self._activity: ClientActivity | None = None
         self._requests: RecentRequests | None = None
-        self._details: DetailRecorder | None = None
+        self._details = DetailRecorder()
+        self._keeps_details = False
+        self._is_recording = False
+        self._records_for_good = False
+        self._has_gaps = False
 
     def await_turn(self, turn: Callable[[], Awaitable[None] | None]) -> None:
         """Let each request begin when `turn` allows it."""
@@ -55,20 +59,43 @@ class Interventions:
 
     def requests(self) -> RecentRequests:
         """What the clients ask; it is recorded from the first call on, or from the start, as in tests."""
+        record = self.begin_requests()
+        if self._has_gaps:
+            record.begin_again()
+            self._has_gaps = False
+        self._records_for_good = True
+        return record
+
+    def begin_requests(self) -> RecentRequests:
+        """What the clients ask, until `end_requests`."""
+        app = self._server().app
         if self._requests is None:
-            app = self._server().app
             self._requests = next((each for each in app.filters if isinstance(each, RecentRequests)), None)
-            if self._requests is None:
-                self._requests = RecentRequests()
-                app.observe(self._requests)
+            self._is_recording = self._records_for_good = self._requests is not None
+        if self._requests is None:
+            self._requests = RecentRequests()
+        if not self._is_recording:
+            app.observe(self._requests)
+            self._is_recording = True
         return self._requests
 
     def details(self) -> DetailRecorder:
-        """What the writes of clients had besides; it is kept while it is on."""
-        if self._details is None:
-            self._details = DetailRecorder()
-            self._server().app.observe(self._details)
+        """What the writes of clients had besides, as far as it was kept."""
         return self._details
+
+    def keep_details(self, *, wanted: bool) -> None:
+        """Keep the details of further writes, or no longer."""
+        if wanted and not self._keeps_details:
+            self._server().app.observe(self._details)
+        elif self._keeps_details and not wanted:
+            self._server().app.observe_no_longer(self._details)
+        self._keeps_details = wanted
+
+    def end_requests(self) -> None:
+        """No viewer looks at what the clients ask. It goes on if a report about them, or a test, does."""
+        if self._requests is not None and not self._records_for_good:
+            self._server().app.observe_no_longer(self._requests)
+            self._is_recording, self._has_gaps = False, True
 
     def record(self, recorder: RequestFilter) -> None:
         """Let a recorder see all requests from now on."""

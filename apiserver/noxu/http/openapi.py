@@ -23,6 +23,7 @@ from noxu.http.answer import JSON, NOT_CACHED, Answer, Headers
 from noxu.http.request import Query, first
 from noxu.registry.offload import LOOP_LIMIT, offload
 from noxu.registry.served_resources import ServedResources
+from noxu.releases import NEWEST
 
 _Offers = tuple[tuple[str, DocumentForm, str], ...]
 
@@ -48,11 +49,16 @@ class OpenAPI:
     """The endpoints of one server. `served_resources` returns the current served resources; `cbor` is CBORServingAndStorage."""
 
     def __init__(
-        self, served_resources: Callable[[], ServedResources], now: Callable[[], datetime], *, cbor: bool = False
+        self,
+        served_resources: Callable[[], ServedResources],
+        now: Callable[[], datetime],
+        *,
+        cbor: bool = False,
+        release: int = NEWEST,
     ) -> None:
         self._served_resources = served_resources
         self._now = now
-        self._published = Published(now, cbor=cbor)
+        self._published = Published(now, cbor=cbor, release=release)
         self._building = asyncio.Lock()
 
     async def answer(self, parts: Sequence[str], query: Query, headers: Mapping[str, str]) -> Answer:

@@ -12,11 +12,11 @@ import contextlib
 import socket
 import struct
 import sys
-import time
 from collections.abc import Awaitable, Sequence
 from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
+from time import time
 from typing import Final
 
 from aiohttp.base_protocol import BaseProtocol
@@ -69,20 +69,8 @@ class Outgoing(BaseProtocol):
 
     # -- writing
 
-    def answer(self, data: bytes) -> Awaitable[None] | None:
-        """Write the beginning of an answer, or all of it. None if the kernel has taken it, else what to await.
-
-        Raises ConnectionError if the client is gone, and so does the awaitable.
-        """
-        transport = self.transport
-        if transport is None or transport.is_closing():
-            raise ConnectionResetError("the client is gone")
-        self.has_answered = True
-        transport.write(data)
-        return self.drain() if self.writing_paused else None
-
     def write(self, data: Part) -> Awaitable[None] | None:
-        """Write more of an answer, like `answer`."""
+        """Write more of an answer, like `Connection.answer`."""
         self.write_pieces((data,))
         return self.drain() if self.writing_paused else None
 
@@ -146,18 +134,14 @@ def plain(status: int, text: str) -> bytes:
     body = text.encode()
     head = (
         f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nServer: {SERVER}\r\n"
-        f"Content-Type: text/plain; charset=utf-8\r\nContent-Length: {len(body)}\r\nDate: {date().decode()}\r\nConnection: close\r\n\r\n"
+        f"Content-Type: text/plain; charset=utf-8\r\nContent-Length: {len(body)}\r\nDate: {date(int(time())).decode()}\r\nConnection: close\r\n\r\n"
     )
     return head.encode() + body
 
 
-def date() -> bytes:
-    """The Date header of an answer that is made now."""
-    return _date(int(time.time()))
-
-
 @lru_cache(maxsize=1)
-def _date(second: int) -> bytes:
+def date(second: int) -> bytes:
+    """The Date header of an answer that is made in this second since 1970."""
     return formatdate(second, usegmt=True).encode()
 
 

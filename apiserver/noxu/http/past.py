@@ -80,11 +80,15 @@ async def enter(exchange: Exchange, control: Control, documents: Documents) -> N
     moment = await travel.moments.find(exchange.moment)
     view = await travel.views.view(moment.revision)
     present = exchange.backend
+    persistence = Persistence(view.reader.store, view.reader.cache)
+    if (
+        exchange.takes_past_for_present
+    ):  # else what a client reads of the past is not what it has been shown when it writes
+        persistence.journal = present.persistence.journal
     shown = {
         "reader": view.reader,
         "served_resources": LiveResources(view.served),
-        # without a journal: what a client reads of the past is not what it had been shown when it writes
-        "persistence": Persistence(view.reader.store, view.reader.cache),
+        "persistence": persistence,
         "clock": present.clock if moment.time is None else StoppedClock(moment.time),
     }
     # a new backend: that of the app is shared by all requests

@@ -69,10 +69,10 @@ class RecentRequests(RequestFilter):
     def enter(self, exchange: Exchange) -> None:
         self.last += 1
         self._open[exchange] = self.last  # until its answer is made; a watch all its life
-        if exchange.noted is None:
-            exchange.noted = Outcome()
-        if exchange.noted.sent is None:
-            exchange.noted.sent = {}  # the name of a new object is in its body
+        if exchange.request.method != "GET":  # its target may not be parsed yet
+            outcome = exchange.outcome
+            if outcome.sent is None:
+                outcome.sent = {}  # the name of a new object is in its body
         hook_errors.set([])  # a list of this task: functions that it calls append to it
         # the first to be added, so called when all others have completed the answer
         exchange.leaving.append(self._add)
@@ -124,6 +124,11 @@ class RecentRequests(RequestFilter):
             exchange.resource.deprecation_text if exchange.is_routed else "",
             "" if exchange.trace_context is None else exchange.trace_context.traceparent,
         )
+
+    def begin_again(self) -> None:
+        """Forget what was recorded before an interruption: what follows is complete."""
+        self._answered.clear()
+        self.began = time.time()
 
     def since(self, number: int = 0) -> list[RecordedRequest]:
         """The requests after the one with this number, in the order of their arrival, with the watches that are open."""

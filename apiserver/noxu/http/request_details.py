@@ -28,17 +28,16 @@ _WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollec
 
 
 class DetailRecorder(RequestFilter):
-    """Keeps the details of one server's writes while it is on."""
+    """Keeps the details of one server's writes while it is a filter of it."""
 
     def __init__(self) -> None:
-        self.is_on = False
         self._kept: dict[str, RequestDetail] = {}  # in the order of their answers
         self._bytes = 0
         self._left = BURST  # traces that may begin now
         self._since = 0.0  # when that was so
 
     def enter(self, exchange: Exchange) -> None:
-        if not self.is_on or exchange.info.verb not in _WRITES or not exchange.info.is_resource:
+        if exchange.info.verb not in _WRITES or not exchange.info.is_resource:
             return
         exchange.see_answer(self._answered)
         exchange.outcome.calls = []

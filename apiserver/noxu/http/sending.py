@@ -15,6 +15,7 @@ import zlib
 from collections.abc import AsyncIterable, Awaitable, Iterator
 from functools import lru_cache, partial
 from http import HTTPStatus
+from time import time
 from typing import Final
 
 from aiohttp.http import HttpVersion10
@@ -176,7 +177,7 @@ def headers_of(exchange: Exchange, content_type: str) -> CIMultiDict[str]:
 def head_of(exchange: Exchange, status: int, headers: CIMultiDict[str]) -> bytes:
     """The head of an answer with these headers, to which those about the connection are added. Decides `keep_alive`."""
     request, is_old = exchange.request, exchange.request.version == HttpVersion10
-    headers.setdefault("Date", date().decode())
+    headers.setdefault("Date", date(int(time())).decode())
     if "Connection" in headers or request.connection.closes:  # the first is that of a refusal, or an upgrade
         request.keep_alive = False
     if "Connection" not in headers and request.keep_alive == is_old:  # what the version does not say by itself

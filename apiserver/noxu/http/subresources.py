@@ -30,7 +30,7 @@ from noxu.identifiers import new_uuid
 from noxu.kinds.authorization import TOKEN_REQUEST, default_token_request, validate_token_request
 from noxu.registry import scale
 from noxu.registry.bodies import decode_body
-from noxu.registry.draft import NO_OPTIONS, Action, Body, Draft, WriteRequest, Written
+from noxu.registry.draft import NO_OPTIONS, Action, Body, WriteRequest, Written, draft_for
 from noxu.registry.offload import imported
 from noxu.registry.resource import APPLY_PATCHES
 from noxu.registry.stored_object import object_at
@@ -122,7 +122,7 @@ async def issue_token(exchange: Exchange) -> Answer:
     creation = WriteRequest(Action.CREATE, resource, namespace, info.name, info.subresource)
     environment = backend.writer.environment
     # without a write: only the namespace is looked at
-    environment.admission.check_again(Draft(creation, environment))  # raises Forbidden in a terminating namespace
+    environment.admission.check_again(draft_for(creation, environment))  # raises Forbidden in a terminating namespace
     _check_names(metadata, namespace, info.name)
     entry = await backend.reader.get(resource, namespace, info.name)  # raises NotFound
     account = object_at(entry, resource)

@@ -214,6 +214,7 @@ class TlsConnection(asyncio.Protocol):
         self._above_transport: TlsTransport
         self._timer: asyncio.TimerHandle | None = None
         self._has_half_a_record = False
+        self.was_used = False  # no request arrives before the end of the handshake
 
     # -- the socket
 

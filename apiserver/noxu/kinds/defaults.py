@@ -20,6 +20,8 @@ from typing import Any, Final
 from noxu.cpu_budget import spend
 from noxu.go.structs import FEW, ITEM_UNITS
 from noxu.kinds import facts
+from noxu.kinds.facts import ReleasePart
+from noxu.releases import NEWEST
 from noxu.values import Json, Object, copy
 
 Fill = Callable[[Any], None]
@@ -33,20 +35,26 @@ _MILLI: Final = -3
 
 
 @cache
-def defaulter(key: str) -> Fill | None:
+def defaulter(key: str, release: int = NEWEST) -> Fill | None:
     """The function that fills in the defaults of a type, such as `core/v1.Pod`; None if it has none."""
     part, _, name = key.rpartition(".")
-    type_facts = facts.types(part)[name]
+    origin = ReleasePart(part, release)
+    type_facts = facts.types_of(origin)[name]
     if key == _QUANTITIES:
         return _round_up
     if "fields" not in type_facts:
-        return None if "is" not in type_facts else _of_expression(type_facts["is"], part)
-    rules = [fill for type_ in _with_embedded(key) for rule in _rules().get(type_, ()) if (fill := _rule(type_, rule))]
+        return None if "is" not in type_facts else _of_expression(type_facts["is"], origin)
+    rules = [
+        fill
+        for type_ in _with_embedded(key, release)
+        for rule in _rules().get(type_, ())
+        if (fill := _rule(type_, rule, release))
+    ]
     inner: list[tuple[str, Fill]] = []
-    for field in facts.fields(key):
+    for field in facts.fields(key, release):
         if "default" in field.extra:
             rules.append(_declared(field))
-        below = _of_expression(field.expression, field.part)
+        below = _of_expression(field.expression, field.origin)
         if below is not None:
             inner.append((field.name, below))
     if not rules and not inner:
@@ -63,15 +71,15 @@ def defaulter(key: str) -> Fill | None:
     return fill_in
 
 
-def _of_expression(expression: Json, part: str) -> Fill | None:
+def _of_expression(expression: Json, origin: ReleasePart) -> Fill | None:
     if isinstance(expression, list):
-        below = _of_expression(expression[0], part)
+        below = _of_expression(expression[0], origin)
         return None if below is None else _each(below)
     if isinstance(expression, dict):
         (element,) = expression.values()
-        below = _of_expression(element, part)
+        below = _of_expression(element, origin)
         return None if below is None else lambda values: _each(below)(list(values.values()))
-    return None if expression in facts.SCALARS else defaulter(facts.qualified(expression, part))
+    return None if expression in facts.SCALARS else defaulter(facts.qualified(expression, origin.part), origin.release)
 
 
 def _each(below: Fill) -> Fill:
@@ -91,12 +99,12 @@ def _rules() -> dict[str, list[Object]]:
     return rules
 
 
-def _with_embedded(key: str) -> Iterator[str]:
+def _with_embedded(key: str, release: int) -> Iterator[str]:
     yield key
     part, _, name = key.rpartition(".")
-    for field_facts in facts.types(part)[name]["fields"]:
+    for field_facts in facts.types_of(ReleasePart(part, release))[name]["fields"]:
         if isinstance(field_facts, dict) and not field_facts["embed"].endswith("TypeMeta"):
-            yield from _with_embedded(facts.qualified(field_facts["embed"], part))
+            yield from _with_embedded(facts.qualified(field_facts["embed"], part), release)
 
 
 def _round_up(resources: Object) -> None:
@@ -117,15 +125,18 @@ Scope = dict[str, Any]
 """The values that wildcards stand for, by path: `{"": the object, "spec.ports[*]": one of its ports}`."""
 
 
-def _rule(key: str, rule: Object) -> Fill | None:
-    """A rule of the data as a function."""
+def _rule(key: str, rule: Object, release: int) -> Fill | None:
+    """A rule of the data as a function; None if it does not hold, or is about a field that the release does not have."""
     if rule.get("compute") in _WRITTEN_ELSEWHERE or rule.get("gate", "") not in GATES | {""} or "key" in rule:
         return None
     conditions = _conditions(key, rule.get("when", []))
     if conditions is None:
         return None
     path, always, zero = rule["path"], rule.get("always", False), rule.get("zero")
-    is_pointer = _is_pointer(key, path)
+    write = _write_rule(key, path, release)
+    if write is None and release != NEWEST:
+        return None
+    is_pointer = write in ("pointer", "null")
     find = _source(rule)
     merges = rule.get("compute") == "mergeMissing"
     prefix, _, name = path.rpartition(".")
@@ -181,21 +192,20 @@ def _declared(field: facts.FieldFacts) -> Fill:
     return fill_in
 
 
-def _is_pointer(key: str, path: str) -> bool:
-    """Whether Go holds the field at a path in a pointer, so that an empty value counts as set."""
+def _write_rule(key: str, path: str, release: int) -> str | None:
+    """When the field at a path is written: an empty value in a pointer counts as set. None: there is no such field."""
     expression, part, write = key, "", ""
     for step in path.replace("[*]", "").split("."):
-        declared = next(
-            (field for field in facts.fields(facts.qualified(expression, part)) if field.name == step), None
-        )
+        known = facts.fields(facts.qualified(expression, part), release)
+        declared = next((field for field in known if field.name == step), None)
         if declared is None:
-            return False
-        expression, part, write = declared.expression, declared.part, declared.write
+            return None
+        expression, part, write = declared.expression, declared.origin.part, declared.write
         if isinstance(expression, list):
             expression = expression[0]
         if not isinstance(expression, str):
             break
-    return write in ("pointer", "null")
+    return write
 
 
 def _scopes(value: Object, path: str) -> Iterator[Scope]:
@@ -265,7 +275,7 @@ def _condition(key: str, when: Object) -> Condition | None:
     if "set" in when:
         return lambda scope: all(at(scope, path) not in (None, "", []) for path in when["set"])
     if when["unset"] == ["every field of VolumeSource"]:
-        names = [field.name for field in facts.fields("core/v1.VolumeSource")]
+        names = [field.name for field in facts.fields("core/v1.VolumeSource", NEWEST)]
         return lambda scope: all(scope[""].get(name) is None for name in names)
     if " " in when["unset"][0]:  # the conversion of a kind does it
         return None

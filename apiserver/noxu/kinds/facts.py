@@ -12,6 +12,14 @@ is a scalar, the name of a type of the same file, that of another file (`meta/v1
 T}` for a map. Embedded structs are inlined; TypeMeta, which has no number, is not in protobuf.
 
 A file is read when a field of one of its structs is needed: nothing is read at start-up but `kinds.json`.
+
+An older release has other fields in some types: `older.json` says what it has instead, and is read only for such a release
+(`python -m conformance.released_types` makes it from upstream's files at the tags of the releases). For each field, its
+facts up to a release, null where there was none; likewise the values of types, and types that are gone:
+
+    "core/v1.PodSpec": {"fields": {"hostnameOverride": [[33, null]], "tolerations": [[29, ["tolerations", ["Toleration"], 22]]]}}
+
+Types of meta/v1 are those of the newest release in each of them.
 """
 
 from __future__ import annotations
@@ -48,9 +56,11 @@ from noxu.go.structs import (
     Type,
     named,
 )
+from noxu.releases import NEWEST
 from noxu.values import Json, Object
 
 _DATA: Final = Path(__file__).with_name("data")
+_META: Final = "meta/v1"
 SCALARS: Final = {
     "string": STRING,
     "bool": BOOL,
@@ -70,9 +80,9 @@ SCALARS: Final = {
     "types.NodeName": named("types.NodeName"),
 }
 _METADATA: Final = {
-    "meta/v1.ObjectMeta": OBJECT_META,
-    "meta/v1.OwnerReference": OWNER_REFERENCE,
-    "meta/v1.ManagedFieldsEntry": MANAGED_FIELDS_ENTRY,
+    "ObjectMeta": OBJECT_META,
+    "OwnerReference": OWNER_REFERENCE,
+    "ManagedFieldsEntry": MANAGED_FIELDS_ENTRY,
 }
 """The structs of metadata, which packages below this one need, too."""
 _WRITE: Final = {"": Presence.OMIT_EMPTY, "pointer": Presence.POINTER, "always": Presence.ALWAYS, "null": Presence.NULL}
@@ -85,60 +95,117 @@ def read(name: str) -> Any:
 
 @cache
 def types(part: str) -> dict[str, Object]:
-    """The types of a part, such as `core/v1`, as they are in its file."""
+    """The types of a part, such as `core/v1`, as they are in its file: those of the newest release."""
     type_facts: dict[str, Object] = read(f"types/{part.replace('/', '.')}.json")
     return type_facts
 
 
-def struct(key: str) -> Struct:
+class ReleasePart(NamedTuple):
+    """What a type is made from: the part of the data, such as `core/v1`, and the release of Kubernetes."""
+
+    part: str
+    release: int
+
+
+def types_of(origin: ReleasePart) -> dict[str, Object]:
+    """The types of a part in a release."""
+    return types(origin.part) if origin.release == NEWEST or origin.part == _META else _older_types(origin)
+
+
+@cache
+def _older_types(origin: ReleasePart) -> dict[str, Object]:
+    type_facts = dict(types(origin.part))
+    for key, differences in _older().items():
+        part, _, name = key.rpartition(".")
+        if part == origin.part:
+            type_facts[name] = _as_of(origin.release, type_facts.get(name, {}), differences)
+    return type_facts
+
+
+@cache
+def _older() -> dict[str, Object]:
+    differences: dict[str, Object] = read("older.json")
+    return differences
+
+
+def _as_of(release: int, newest: Object, differences: Object) -> Object:
+    """The facts of a type in a release."""
+    if "type" in differences:
+        return _step(release, differences["type"], newest) or newest
+    found = dict(newest)
+    for name in differences.keys() - {"fields"}:  # of its values
+        values = _step(release, differences[name], newest.get(name))
+        found.pop(name, None)
+        if values is not None:
+            found[name] = values
+    if "fields" in differences:
+        declared = {field["embed"] if isinstance(field, dict) else field[0]: field for field in newest["fields"]}
+        for name, steps in differences["fields"].items():
+            declared[name] = _step(release, steps, declared.get(name))  # a field that is gone is the last one
+        found["fields"] = [field for field in declared.values() if field is not None]
+    return found
+
+
+def _step(release: int, steps: Json, newest: Json) -> Json:
+    """The facts up to the first release that is not before this one."""
+    return next((facts for until, facts in steps if release <= until), newest)
+
+
+def struct(key: str, release: int = NEWEST) -> Struct:
     """The table of a struct, such as `core/v1.Pod`. Its fields are read when they are first needed.
 
     A struct is compared by identity: threads that ask for it at the same time get the same table (dict.setdefault is
     atomic).
     """
-    cached = _STRUCTS.get(key)
+    part, _, name = key.rpartition(".")
+    origin = ReleasePart(part, NEWEST if part == _META else release)
+    cached = _STRUCTS.get((name, origin))
     if cached is not None:
         return cached
-    part, _, name = key.rpartition(".")
     cached = _STRUCTS.setdefault(
-        key, Struct(name, package=part.rpartition("/")[2], load=lambda table: _load(table, part))
+        (name, origin), Struct(name, package=part.rpartition("/")[2], load=lambda table: _load(table, origin))
     )
-    _PARTS[cached] = part
+    _ORIGINS[cached] = origin
     return cached
 
 
-_STRUCTS: Final[dict[str, Struct]] = {**_METADATA}
-_PARTS: Final[dict[Struct, str]] = {_METADATA[key]: "meta/v1" for key in _METADATA}
+_OF_METADATA: Final = ReleasePart(_META, NEWEST)
+_STRUCTS: Final = {(name, _OF_METADATA): table for name, table in _METADATA.items()}
+_ORIGINS: Final = dict.fromkeys(_METADATA.values(), _OF_METADATA)
 
 
-def part_of(table: Struct) -> str:
-    """The part of the data that a struct is from, such as `core/v1`; "" if it is from none."""
-    return _PARTS.get(table, "")
+def origin_of(table: Struct) -> ReleasePart:
+    """What a struct is made from; the part is "" if it is not from the data."""
+    return _ORIGINS.get(table, _OWN)
 
 
-def _load(table: Struct, part: str) -> None:
-    facts = types(part)[table.name]
-    table.define(*_fields(facts, part), atomic="atomic" in facts)
+_OWN: Final = ReleasePart("", NEWEST)
 
 
-def _fields(facts: Object, part: str, inline: str = "", within: tuple[int, ...] = ()) -> Iterator[Field]:
+def _load(table: Struct, origin: ReleasePart) -> None:
+    facts = types_of(origin)[table.name]
+    table.define(*_fields(facts, origin), atomic="atomic" in facts)
+
+
+def _fields(facts: Object, origin: ReleasePart, inline: str = "", within: tuple[int, ...] = ()) -> Iterator[Field]:
     """The fields of a struct and of those that it embeds; `inline` and `within` are the names and numbers of these."""
     for declared in facts["fields"]:
         if isinstance(declared, dict):
-            inner, _, name = qualified(declared["embed"], part).rpartition(".")
+            inner, _, name = qualified(declared["embed"], origin.part).rpartition(".")
             path = f"{inline}.{declared['go']}" if inline else declared["go"]
             numbers = (*within, declared["number"]) if declared.get("number") else within
             if name == "TypeMeta":
                 yield from (Field(field, STRING, inline="TypeMeta") for field in ("kind", "apiVersion"))
             else:
-                yield from _fields(types(inner)[name], inner, path, numbers)
+                embedded = ReleasePart(inner, origin.release)
+                yield from _fields(types_of(embedded)[name], embedded, path, numbers)
             continue
         name, expression, number, write, extra = (
             (*declared, *("", {})[len(declared) - 5 :]) if len(declared) < 5 else declared
         )
         yield Field(
             name,
-            _type(expression, part),
+            _type(expression, origin),
             number,
             _WRITE[write],
             patch=extra.get("patch", ""),
@@ -151,75 +218,80 @@ def _fields(facts: Object, part: str, inline: str = "", within: tuple[int, ...] 
 
 
 class FieldFacts(NamedTuple):
-    """A field as the data has it; the names in its type are looked up in `part`."""
+    """A field as the data has it; the names in its type are looked up in the part and release of `origin`."""
 
     name: str
     expression: Json
     write: str
     extra: Object
-    part: str
+    origin: ReleasePart
 
 
 @cache
-def fields(key: str) -> tuple[FieldFacts, ...]:
+def fields(key: str, release: int = NEWEST) -> tuple[FieldFacts, ...]:
     """The fields of a struct such as `core/v1.Pod`, with those that it embeds; without TypeMeta."""
     collected: list[FieldFacts] = []
     part, _, name = key.rpartition(".")
-    for declared in types(part)[name]["fields"]:
+    origin = ReleasePart(part, release)
+    for declared in types_of(origin)[name]["fields"]:
         if isinstance(declared, dict):
             if not declared["embed"].endswith("TypeMeta"):
-                collected += fields(qualified(declared["embed"], part))
+                collected += fields(qualified(declared["embed"], part), release)
         else:
             name, expression, _, write, extra = (*declared, "", {})[:5] if len(declared) == 3 else (*declared, {})[:5]
-            collected.append(FieldFacts(name, expression, write, extra, part))
+            collected.append(FieldFacts(name, expression, write, extra, origin))
     return tuple(collected)
 
 
-def enum(name: str, part: str) -> list[str]:
+def enum(name: str, origin: ReleasePart) -> list[str]:
     """The values of an enum type, in the order of declaration; [] for any other type.
 
     Those of meta/v1 are enums for validation only: they do not have the marker `+enum`.
     """
     if name in SCALARS:
         return []
-    inner, _, bare = qualified(name, part).rpartition(".")
-    if inner == "meta/v1":
+    inner, _, bare = qualified(name, origin.part).rpartition(".")
+    if inner == _META:
         return []
-    values: list[str] = types(inner).get(bare, {}).get("enum", [])
+    values: list[str] = types_of(ReleasePart(inner, origin.release)).get(bare, {}).get("enum", [])
     return values
 
 
-def unions(key: str) -> list[Object]:
+def unions(table: Struct) -> list[Object]:
     """The unions in a struct: `fields` with their value of the `discriminator`, if there is one."""
-    part, _, name = key.rpartition(".")
-    declared: list[Object] = types(part)[name].get("unions", [])
-    return declared
+    origin = origin_of(table)
+    declared: list[Object] = types_of(origin)[table.name].get("unions", []) if origin.part else []
+    return [
+        {**union, "fields": {name: value for name, value in union["fields"].items() if name in table.fields}}
+        for union in declared
+    ]
 
 
 def qualified(name: str, part: str) -> str:
     return name if "." in name else f"{part}.{name}"
 
 
-def _type(expression: Json, part: str) -> Type:
+def _type(expression: Json, origin: ReleasePart) -> Type:
     if isinstance(expression, list):
-        return List(_type(expression[0], part))
+        return List(_type(expression[0], origin))
     if isinstance(expression, dict):
         (value,) = expression.values()
-        return Map(_type(value, part))
+        return Map(_type(value, origin))
     if expression in SCALARS:
         return SCALARS[expression]
-    return _named(qualified(expression, part))
+    return _named(qualified(expression, origin.part), origin.release)
 
 
 @cache
-def _named(key: str) -> Type:
+def _named(key: str, release: int) -> Type:
     """A type that has a name: a struct, or another type with a name of its own."""
     part, _, name = key.rpartition(".")
-    facts = types(part).get(name, {})
+    origin = ReleasePart(part, release)
+    facts = types_of(origin).get(name, {})
     if "is" not in facts:
-        return struct(key)
+        return struct(key, release)
     go = f"{part.rpartition('/')[2]}.{name}"
-    inner = _type(facts["is"], part)
+    inner = _type(facts["is"], origin)
     if isinstance(inner, List):
         return List(inner.element, go, wrapped=facts.get("wrapped", False))
     if isinstance(inner, Map):

@@ -18,11 +18,13 @@ from noxu.api import names
 from noxu.api.names import NameRule, path_segment_name, subdomain_name
 from noxu.cpu_budget import require_imported
 from noxu.crd import types as crd
-from noxu.go.structs import Struct
+from noxu.expressions import expression
+from noxu.go.structs import List, Map, Struct, Type
 from noxu.go.text import quote
 from noxu.kinds import authorization, core, defaults, facts, meta
 from noxu.kinds.addresses import address_texts
 from noxu.kinds.kind import METADATA_LABELS, STORED_VERBS, Kind, Label, Propagation, Rules, Subresource
+from noxu.releases import NEWEST, OLDEST
 from noxu.values import Object, nested_field
 
 
@@ -154,24 +156,24 @@ def _rules_of(group: str, kind: str) -> Rules:
     return Rules()
 
 
-def served() -> tuple[Kind, ...]:
-    """All kinds, in the order of discovery.
+def served(release: int = NEWEST) -> tuple[Kind, ...]:
+    """All kinds, in the order of discovery, with the fields that they have in a release.
 
     A kind is compared by identity: threads that ask at the same time get the same kinds (dict.setdefault is atomic).
     """
-    return _SERVED.get(_KINDS) or _SERVED.setdefault(_KINDS, kinds_of(facts.read(_KINDS)))
+    return _SERVED.get(release) or _SERVED.setdefault(release, kinds_of(facts.read(_KINDS), release))
 
 
 _KINDS: Final = "kinds.json"
-_SERVED: Final[dict[str, tuple[Kind, ...]]] = {}
+_SERVED: Final[dict[int, tuple[Kind, ...]]] = {}
 
 
-def kinds_of(declarations: list[Object]) -> tuple[Kind, ...]:
+def kinds_of(declarations: list[Object], release: int = NEWEST) -> tuple[Kind, ...]:
     """The kinds that the data describes."""
-    return tuple(_kind(declaration) for declaration in declarations)
+    return tuple(_kind(declaration, release) for declaration in declarations)
 
 
-def _kind(declaration: Object) -> Kind:
+def _kind(declaration: Object, release: int) -> Kind:
     strategy, labels = declaration.get("strategy", {}), declaration.get("selectable", {})
     group, kind, plural = declaration["group"], declaration["kind"], declaration["plural"]
     name_rule = _NAME_RULES[declaration.get("nameRule", "pathSegment")]
@@ -179,14 +181,16 @@ def _kind(declaration: Object) -> Kind:
         group=group,
         version=declaration["version"],
         kind=kind,
-        struct=facts.struct(declaration["type"]),
+        struct=facts.struct(declaration["type"], release),
         plural=plural,
         singular=declaration.get("singular", kind.lower()),
         namespaced=declaration["namespaced"],
         short_names=tuple(declaration.get("shortNames", ())),
         categories=tuple(declaration.get("categories", ())),
         verbs=tuple(declaration.get("verbs", STORED_VERBS)),
-        subresources=tuple(_subresource(item, declaration["type"]) for item in declaration.get("subresources", ())),
+        subresources=tuple(
+            _subresource(item, declaration["type"], release) for item in declaration.get("subresources", ())
+        ),
         name_rule=name_rule,
         name_rule_for=with_conditions(name_rule, declaration["nameAlso"]) if "nameAlso" in declaration else None,
         deprecation=_deprecation(declaration),
@@ -207,12 +211,12 @@ def _kind(declaration: Object) -> Kind:
             for name, item in labels.get("fields", {}).items()
         },
         unknown_label=labels.get("message", ""),
-        fill=partial(defaults.defaulter, declaration["type"]),
+        fill=partial(defaults.defaulter, declaration["type"], release),
         load_rules=partial(_rules_of, group, kind),
     )
 
 
-def _subresource(declaration: Object, type_of_kind: str) -> Subresource:
+def _subresource(declaration: Object, type_of_kind: str, release: int) -> Subresource:
     is_own = declaration["type"] == type_of_kind
     return Subresource(
         name=declaration["name"],
@@ -220,7 +224,7 @@ def _subresource(declaration: Object, type_of_kind: str) -> Subresource:
         kept=tuple(declaration.get("kept", ())),
         only=tuple(declaration.get("only", ())),
         reset=tuple(declaration["reset"]) if "reset" in declaration else None,
-        body=None if is_own else facts.struct(declaration["type"]),
+        body=None if is_own else facts.struct(declaration["type"], release),
         body_group=declaration["group"],
         body_version=declaration["version"],
         scale=declaration.get("scale"),
@@ -237,10 +241,39 @@ def _deprecation(declaration: Object) -> str:
     return f"{version} {declaration['kind']} is deprecated in v{declaration['deprecated']}+{advice}"
 
 
-@cache
-def by_group_kind() -> dict[tuple[str, str], Kind]:
+def by_group_kind(release: int = NEWEST) -> dict[tuple[str, str], Kind]:
     """All kinds by (apiVersion, kind)."""
-    return {(kind.api_version, kind.kind): kind for kind in served()}
+    return _by_group_kind(release)
+
+
+@cache
+def _by_group_kind(release: int) -> dict[tuple[str, str], Kind]:
+    return {(kind.api_version, kind.kind): kind for kind in served(release)}
+
+
+def field_since(api_version: str, kind: str, path: str) -> int | None:
+    """The release that a field such as `spec.containers[0].resizePolicy` of a built-in kind came with.
+
+    None: it is older, or there is no such field.
+    """
+    steps = _INDEX.sub("", path).split(".")
+    tables = {release: by_group_kind(release).get((api_version, kind)) for release in range(OLDEST, NEWEST + 1)}
+    having = [release for release, table in tables.items() if table is not None and _has(table.struct, steps)]
+    return having[0] if having and having[0] > OLDEST else None
+
+
+_INDEX: Final = expression(r"\[[^]]*\]")
+
+
+def _has(type_: Type, steps: list[str]) -> bool:
+    for step in steps:
+        while isinstance(type_, (List, Map)):
+            type_ = type_.element
+        field = type_.fields.get(step) if isinstance(type_, Struct) else None
+        if field is None:
+            return False
+        type_ = field.type
+    return True
 
 
 @lru_cache(maxsize=256)

@@ -121,7 +121,7 @@ class Advancing(Protocol):
     after: Revision
 
 
-class _Ended:
+class Ended:
     """A watch that has ended: the client still knows what it has shown."""
 
     __slots__ = ("after",)
@@ -145,17 +145,17 @@ class Watching:
         kept = [
             (known, of)
             for known, of in zip(self.streams, self.scopes, strict=True)
-            if not (isinstance(known, _Ended) and of[0] == scope)
+            if not (isinstance(known, Ended) and of[0] == scope)
         ]
         self._set([*kept, (stream, (scope, stream.after))])
 
     def end(self, stream: Advancing) -> None:
         """A watch ends."""
         kept = [
-            (_Ended(known.after) if known is stream else known, of)
+            (Ended(known.after) if known is stream else known, of)
             for known, of in zip(self.streams, self.scopes, strict=True)
         ]
-        ended = [pair for pair in kept if isinstance(pair[0], _Ended)]
+        ended = [pair for pair in kept if isinstance(pair[0], Ended)]
         if len(ended) > MAX_ENDED:
             kept.remove(ended[0])
         self._set(kept)
@@ -166,7 +166,7 @@ class Watching:
 
     @property
     def is_open(self) -> bool:
-        return any(not isinstance(stream, _Ended) for stream in self.streams)
+        return any(not isinstance(stream, Ended) for stream in self.streams)
 
 
 Write: TypeAlias = tuple[Revision, float, Author]

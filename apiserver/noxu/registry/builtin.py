@@ -44,6 +44,7 @@ from noxu.kinds.meta import SCALE
 from noxu.kinds.scheme import struct_of
 from noxu.registry.draft import Draft
 from noxu.registry.resource import BUILT_IN, DEFINITION, VIRTUAL, Codec, Resource, ScalePaths, Versions
+from noxu.releases import NEWEST
 from noxu.values import Object
 
 INTERNAL: Final = "__internal"
@@ -271,19 +272,19 @@ _SEVERAL: Final[tuple[tuple[str, tuple[str, _Converter], tuple[str, _Converter]]
 """The kinds that are served in two versions or groups: (the kind, the stored version, the other one), with converters."""
 
 
-def built_in_versions(*, has_foreign: bool = False) -> list[Versions]:
+def built_in_versions(release: int = NEWEST, *, has_foreign: bool = False) -> list[Versions]:
     """The built-in kinds, in the order of discovery; then those with several versions.
 
-    `has_foreign`: other programs may have stored objects.
+    `release`: of Kubernetes, which decides what fields there are. `has_foreign`: other programs may have stored objects.
     """
     several = {kind for kind, _, _ in _SEVERAL}
     versions = []
-    for kind in scheme.served():
+    for kind in scheme.served(release):
         if kind.kind not in several:
             resource = resource_of(kind, BuiltInCodec(kind, has_foreign=has_foreign))
             versions.append(Versions([resource], resource))
     for name, (stored_version, to_stored), (other_version, to_other) in _SEVERAL:
-        stored, other = (scheme.by_group_kind()[version, name] for version in (stored_version, other_version))
+        stored, other = (scheme.by_group_kind(release)[version, name] for version in (stored_version, other_version))
         both = [  # two views of one collection: they share its `Versions`
             resource_of(stored, BuiltInCodec(stored, other, to_stored, has_foreign=has_foreign)),
             resource_of(other, BuiltInCodec(other, stored, to_other, has_foreign=has_foreign)),

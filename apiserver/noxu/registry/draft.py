@@ -13,6 +13,7 @@ import math
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum, auto
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeAlias, cast
 
 from noxu.api import codec, errors
@@ -432,66 +433,40 @@ class Chosen(NamedTuple):
 NOTHING_CHOSEN: Final = Chosen()
 
 
+@dataclass(slots=True, eq=False)
 class Draft:
-    """The state of one attempt at a write, at the version of the request."""
-
-    __slots__ = (
-        "admission", "chosen", "environment", "form", "mutated", "new", "now", "old", "operation", "outcome", "request",
-        "resource", "sent", "stored", "weight", "written",
-    )  # fmt: skip
+    """The state of one attempt at a write, at the version of the request. The driver makes it, others `draft_for` a request."""
 
     request: WriteRequest
     resource: Resource
+    operation: Operation  # changed where nothing is found, before other stages read it
+    """A replace or apply that finds no object becomes a CREATE."""
     environment: WriteEnvironment
     outcome: Outcome
     now: str
     """The time of the write in RFC 3339, the same for all fields of the object."""
-    operation: Operation
-    """A replace or apply that finds no object becomes a CREATE."""
-    weight: int
+    weight: int  # only ever increases
     """Bytes to process: increased if the stored object or a webhook's response is larger than the request."""
-    sent: ObjectPatch | Configuration | Merged | NewScale | None
+    sent: ObjectPatch | Configuration | Merged | NewScale | None = (
+        None  # replaced as a whole by the stage that uses it up
+    )
     """What the body has instead of an object. A patch is kept for errors about the patched object, which quote it."""
-    stored: Stored | None
+    stored: Stored | None = None
     """The stored object, None if it does not exist."""
-    old: Object | None
+    old: Object | None = None  # never changed: its sets of owned fields are shared with other objects
     """The stored object at the request's version, None if it does not exist."""
-    new: Object
+    new: Object = field(default_factory=dict)  # changed in place by nearly every stage
     """The new object, which stages change in place. Empty for a delete that removes the object at once."""
-    form: Form
+    form: Form = UNKNOWN  # set again by every stage after which it may not hold
     """What the fast path has found about `new`."""
-    mutated: bool
+    mutated: bool = False
     """Mutating admission has changed the object."""
-    admission: object
+    admission: object = None
     """What the admission chain keeps between mutation and validation."""
-    chosen: Chosen
+    chosen: Chosen = NOTHING_CHOSEN
     """The driver ends its reservation when the write has ended."""
-    written: Written | None
+    written: Written | None = None
     """The entry to store, since the stage `encode`; then the result."""
-
-    def __init__(
-        self,
-        request: WriteRequest,
-        environment: WriteEnvironment = NO_ENVIRONMENT,
-        outcome: Outcome | None = None,
-        now: str = "",
-        weight: int = 0,
-    ) -> None:
-        """`now` is RFC 3339, `weight` in bytes. A draft without environment can only be validated."""
-        self.request, self.resource = request, request.resource
-        self.environment, self.now = environment, now
-        self.outcome = Outcome() if outcome is None else outcome
-        self.operation = OPERATIONS[request.action]
-        self.weight = weight or request.weight  # only ever increases
-        self.sent = None  # replaced as a whole by the stage that uses it up
-        self.stored = None
-        self.old = None  # never changed: its sets of owned fields are shared with other objects
-        self.new = {}  # changed in place by nearly every stage
-        self.form = UNKNOWN  # set again by every stage after which it may not hold
-        self.mutated = False
-        self.admission = None
-        self.chosen = NOTHING_CHOSEN
-        self.written = None
 
     def note(self, message: str) -> None:
         """Add a note about the current stage to the trace."""
@@ -511,6 +486,14 @@ Stage: TypeAlias = Callable[[Draft], Awaitable[None] | None]
 """A step of a write (`registry.write`)."""
 
 
+def draft_for(
+    request: WriteRequest, environment: WriteEnvironment = NO_ENVIRONMENT, outcome: Outcome | None = None
+) -> Draft:
+    """A draft outside of a write, at no time. Without an environment it can only be validated."""
+    outcome = Outcome() if outcome is None else outcome
+    return Draft(request, request.resource, OPERATIONS[request.action], environment, outcome, "", request.weight)
+
+
 class Superseded(Exception):
     """Another write has changed the stored object since it was found."""
 
@@ -526,33 +509,38 @@ class NameTaken(Superseded):
 # -- writing -----------------------------------------------------------------------------------------------------------
 
 
-Driver: TypeAlias = Callable[
-    ["WriteEnvironment", WriteRequest, "Outcome | None", "Trace | None"], Coroutine[Any, Any, Written]
-]
+class RunWrite(Protocol):
+    """Runs the stages of a request. Raises ApiError, StoreError.
+
+    `outcome` collects warnings and annotations, also of a refused write. `trace` collects a step for each stage; None
+    disables tracing.
+    """
+
+    def __call__(
+        self, request: WriteRequest, outcome: Outcome | None = None, trace: Trace | None = None
+    ) -> Coroutine[Any, Any, Written]: ...
 
 
 class Writer:
     """What handlers and controllers use to write, for all resources."""
 
+    environment: WriteEnvironment
+    write: RunWrite
+
     def __init__(self, environment: WriteEnvironment) -> None:
-        self.environment = environment
-        self._driver: Driver | None = None
+        self.use(environment)
 
-    def write(
-        self, request: WriteRequest, outcome: Outcome | None = None, trace: Trace | None = None
-    ) -> Coroutine[Any, Any, Written]:
-        """Run the stages of a request. Raises ApiError, StoreError.
-
-        `outcome` collects warnings and annotations, also of a refused write. `trace` collects a step for each stage; None
-        disables tracing.
-        """
-        driver = self._driver or self._first
-        return driver(self.environment, request, outcome, trace)
+    def use(self, environment: WriteEnvironment) -> None:
+        """Write in this environment from now on."""
+        self.environment, self.write = environment, self._first  # with which the driver is bound again
 
     async def _first(
-        self, environment: WriteEnvironment, request: WriteRequest, outcome: Outcome | None, trace: Trace | None
+        self, request: WriteRequest, outcome: Outcome | None = None, trace: Trace | None = None
     ) -> Written:
-        """Import the driver, and write."""
-        driver: Driver = (await imported("noxu.registry.write")).write
-        self._driver = driver  # from the second write on, one call less
-        return await driver(environment, request, outcome, trace)
+        """Import the driver, which is what writes from now on."""
+        driver = (await imported("noxu.registry.write")).write
+        write = partial(driver, self.environment)
+        if self.write == self._first:  # else it was replaced meanwhile
+            self.write = write  # no call in between, from the second write on
+        written: Written = await write(request, outcome, trace)
+        return written

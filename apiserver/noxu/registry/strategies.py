@@ -17,7 +17,7 @@ from noxu.api.field import FieldError, Path
 from noxu.go.time import format_time, unix_nanos
 from noxu.registry import builtin, custom, definitions, stored_object
 from noxu.registry.custom import shape_stored
-from noxu.registry.draft import Action, Draft, WriteRequest
+from noxu.registry.draft import Action, Draft, WriteRequest, draft_for
 from noxu.registry.resource import BUILT_IN, CUSTOM, DEFINITION, VIRTUAL, Resource, ResourceType, Versions
 from noxu.values import Object
 
@@ -166,7 +166,7 @@ def revalidate(stored: Object, versions: Versions) -> Revalidation:
     stored["apiVersion"] = resource.api_version  # in place: its own version may not exist any more
     hidden = shape_stored(resource, stored)
     stored_object.read(resource, stored)
-    draft = Draft(WriteRequest(Action.CREATE, resource))
+    draft = draft_for(WriteRequest(Action.CREATE, resource))
     draft.new = stored
     STRATEGIES[resource.type].validate(draft)
     return Revalidation(resource, draft.outcome.errors, hidden)

@@ -22,11 +22,17 @@ from noxu.values import Json, Object, equal
 
 
 class Narrowing(NamedTuple):
-    """`rule` is the kind of finding; `path` is in the new schema, even if the field is not in it any more."""
+    """`rule` is the kind of finding; `path` is in the new schema, even if the field is not in it any more.
+
+    `is_new`: there was nothing of the kind before, such as a pattern where none was. `subject`: the text of a rule, or the name
+    of a version, that the message is about.
+    """
 
     rule: str
     path: Path
     message: str
+    is_new: bool = False
+    subject: str = ""
 
 
 PRUNED: Final = "the former schema keeps this field; now it is pruned"
@@ -109,9 +115,8 @@ def _fields(old: Object, new: Object, path: Path, *, judged: bool) -> Iterator[N
         elif (kept is True or old.get(_PRESERVE)) and not _accepts_all(schema):
             yield _anything(below)
         if "default" in schema and judged:
-            yield Narrowing(
-                "default-changed", child(below, "default"), _FILLED_IN.format(compact_json(schema["default"]))
-            )
+            filled_in = _FILLED_IN.format(compact_json(schema["default"]))
+            yield Narrowing("default-changed", child(below, "default"), filled_in, is_new=True)
     yield from _others(old, new, path, judged=judged, preserves=preserves)
 
 
@@ -158,7 +163,8 @@ def _default(old: Object, new: Object, path: Path) -> Iterator[Narrowing]:
     if "default" not in new:
         yield Narrowing("default-changed", at, f"the default was {compact_json(old['default'])}, and there is none now")
     elif "default" not in old:
-        yield Narrowing("default-changed", at, f"there is a default now: {compact_json(new['default'])}")
+        said = f"there is a default now: {compact_json(new['default'])}"
+        yield Narrowing("default-changed", at, said, is_new=True)
     elif not equal(old["default"], new["default"]):
         texts = compact_json(old["default"]), compact_json(new["default"])
         yield Narrowing("default-changed", at, f"the default was {texts[0]}, and is {texts[1]} now")
@@ -209,8 +215,11 @@ def _is_multiple(old: Json, new: Json) -> bool:
 
 def _changed(keyword: str, old: Object, new: Object, path: Path) -> Narrowing:
     before, now = old.get(keyword), compact_json(new[keyword])
-    said = f"the {keyword} was {compact_json(before)}, and is {now} now" if before not in (None, "") else ""
-    return Narrowing(f"narrower-{_kebab(keyword)}", child(path, keyword), said or f"there is a {keyword} now: {now}")
+    is_new = before in (None, "")
+    said = (
+        f"there is a {keyword} now: {now}" if is_new else f"the {keyword} was {compact_json(before)}, and is {now} now"
+    )
+    return Narrowing(f"narrower-{_kebab(keyword)}", child(path, keyword), said, is_new)
 
 
 def _kebab(keyword: str) -> str:
@@ -290,11 +299,13 @@ def _bare(value: Json) -> Json:
 def _rules(old: Object, new: Object, path: Path) -> Iterator[Narrowing]:
     before = {_identity(rule) for rule in old.get(_RULES) or ()}
     now = {_identity(rule) for rule in new.get(_RULES) or ()}
-    change = "new or has changed" if before - now else "new"
+    is_new = not before - now  # otherwise it may be another version of one that is gone
+    change = "new" if is_new else "new or has changed"
     for n, rule in enumerate(new.get(_RULES) or ()):
         if _identity(rule) not in before:
             at = child(index(child(path, _RULES), n), "rule")
-            yield Narrowing("narrower-rule", at, f"this rule is {change}: {rule.get('rule', '')}")
+            text = str(rule.get("rule", ""))
+            yield Narrowing("narrower-rule", at, f"this rule is {change}: {text}", is_new, text)
 
 
 def _identity(rule: Object) -> tuple[str, bool]:

@@ -3,6 +3,8 @@
 The option `noxu_tests` names the files and directories. The cases of a file are run together when the first of them is wanted:
 that takes less than a millisecond each, and none sees another one. A case that fails reports the field of its file, the diff,
 and what the stages of the write said.
+
+A directory of a test of kuttl is one test; `noxu_nodes` says how many nodes it has.
 """
 
 from __future__ import annotations
@@ -18,17 +20,28 @@ import pytest
 from noxu.cases import judging, running
 from noxu.cases.case_files import SUFFIXES, CaseFile, read
 from noxu.cases.outcomes import CaseOutcome, FileOutcome
+from noxu.kuttl import running as steps_running
+from noxu.kuttl import steps
+from noxu.kuttl.running import KuttlOutcome
 
 COVERAGE: Final = "noxu_coverage"
 """The name of the plugin that counts what cases show, if there is one."""
 
 
-def collector(parent: pytest.Collector, path: Path, named: Iterable[Path]) -> pytest.Collector | None:
-    """The collector of a file; None if it is not one of cases, or is in none of the directories that are named."""
-    if not any(path == each or (each in path.parents and path.name.endswith(SUFFIXES)) for each in named):
-        return None
-    made: CaseCollector = CaseCollector.from_parent(parent, path=path)
-    return made
+def collector(
+    parent: pytest.Collector, path: Path, named: Iterable[Path], nodes: int | None = None
+) -> pytest.Collector | None:
+    """The collector of a file; None if it is in none of the directories that are named, and neither a file of cases, nor the
+    first one of a test of kuttl, which has so many nodes.
+    """
+    if any(path == each or (each in path.parents and path.name.endswith(SUFFIXES)) for each in named):
+        made: CaseCollector = CaseCollector.from_parent(parent, path=path)
+        return made
+    if any(each in path.parents for each in named) and path == steps.first_file(path.parent):
+        found: KuttlCollector = KuttlCollector.from_parent(parent, path=path)
+        found.nodes = nodes
+        return found
+    return None
 
 
 class CaseFailure(Exception):
@@ -91,6 +104,45 @@ class CaseItem(pytest.Item):
         case = next(case for case in self.parent.read.cases if case.name == self.name)
         position = self.parent.read.document.position(case.path)
         return self.path, position.line - 1 if position else None, self.name
+
+
+class KuttlCollector(pytest.File):
+    """The directory of a test of kuttl: its first file stands for it."""
+
+    nodes: int | None = None
+
+    def collect(self) -> Iterator[pytest.Item]:
+        yield KuttlItem.from_parent(self, name=self.path.parent.name)
+
+
+class KuttlItem(pytest.Item):
+    """One test, with all its steps."""
+
+    parent: KuttlCollector
+
+    def runtest(self) -> None:
+        coverage = self.config.pluginmanager.get_plugin(COVERAGE)
+        observe = running.nothing if coverage is None else coverage.collector.follow
+        with ThreadPoolExecutor(1) as thread:  # which has no event loop
+            test = steps.read(self.path.parent)
+            [outcome] = thread.submit(steps_running.run, [test], self.parent.nodes, (), observe).result()
+        if lines := list(self._lines(outcome)):
+            raise CaseFailure("\n".join(lines))
+
+    def _lines(self, outcome: KuttlOutcome) -> Iterator[str]:
+        for document, field, message in outcome.problems:
+            yield f"{document.place(field)}: {field}: {message}" if field else f"{document.place()}: {message}"
+        for step in outcome.steps:
+            for failure in step.failures:
+                place = failure.document.place(failure.field)
+                yield f"{place}: step {step.step.name}: {failure.message}"
+                yield from (f"  {line}" for line in failure.diff)
+
+    def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
+        return _said(excinfo) or super().repr_failure(excinfo)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        return self.path, None, self.name
 
 
 def _said(excinfo: Any) -> str:

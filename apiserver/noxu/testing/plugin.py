@@ -419,10 +419,12 @@ def _below(directory: Path, source: Source) -> Source:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """The cases of a file that `noxu_tests` names."""
+    """The cases of a file, or the test of kuttl of a directory, that `noxu_tests` names."""
     if file_path.suffix not in CASE_SUFFIXES or not (named := _option(parent.config, "tests")):
         return None
-    return cast("pytest.Collector | None", _late(CASES).collector(parent, file_path, list(map(Path, named))))
+    nodes = _option(parent.config, "nodes")
+    made = _late(CASES).collector(parent, file_path, list(map(Path, named)), int(nodes) if nodes else None)
+    return cast("pytest.Collector | None", made)
 
 
 # -- fixtures ---------------------------------------------------------------------------------------------------------

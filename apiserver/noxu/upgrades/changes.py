@@ -135,11 +135,11 @@ _UNKNOWN: Final = frozenset(
     }
 )  # fmt: skip
 """Rules of changes that break if an example shows it, or if there was nothing of the kind before."""
-_NEW: Final = ("there is a pattern now", "there is a format now", "there is a multipleOf now")
-_NEW_RULE: Final = "this rule is new:"
+_RULE: Final = "narrower-rule"
 _WORD: Final = expression(r"[\w-]+")
 _NOT_BREAKING: Final = frozenset({"storage-version-changed"})
-_OF_PEOPLE: Final = ("spec.names.shortNames", "spec.names.categories", "spec.names.singular")
+_SEVERAL: Final = ("spec.names.shortNames", "spec.names.categories")
+_OF_PEOPLE: Final = (*_SEVERAL, "spec.names.singular")
 _UNUSED: Final = "; no server serves or stores this version"
 
 
@@ -148,11 +148,12 @@ def _change(
 ) -> DefinitionChange:
     place, position = place_of(narrowing.path), version_index(narrowing.path)
     version = "" if position is None else now["spec"]["versions"][position]["name"]
-    example, is_certain = None, narrowing.rule not in _UNKNOWN or narrowing.message.startswith(_NEW)
+    example, is_rule = None, narrowing.rule == _RULE
+    is_certain = narrowing.rule not in _UNKNOWN or (narrowing.is_new and not is_rule)
     before, later = _at(old, version), _at(new, version)
     if place is not None and before is not None and later is not None:
-        if narrowing.message.startswith(_NEW_RULE):
-            is_certain = not _names_new(narrowing.message, place, before.schema, later.schema)
+        if is_rule and narrowing.is_new:
+            is_certain = not _names_new(narrowing.subject, place, before.schema, later.schema)
         example = example_of(narrowing, place, before, later, is_certain=is_certain)
     effect, message = _effect(narrowing, is_certain or example is not None), narrowing.message
     if effect == "breaking" and version and version not in served:
@@ -166,10 +167,10 @@ def _at(versions: Versions | None, version: str) -> Resource | None:
     return None if versions is None else next((each for each in versions.all if each.version == version), None)
 
 
-def _names_new(message: str, place: SchemaPlace, old: Structural | None, new: Structural | None) -> bool:
+def _names_new(rule: str, place: SchemaPlace, old: Structural | None, new: Structural | None) -> bool:
     """Whether a rule names a field or a member of an enum that is new: then it may be about new objects only."""
     new_names = _names(node_at(new, place.steps)) - _names(node_at(old, place.steps))
-    return not new_names.isdisjoint(_WORD.findall(message.removeprefix(_NEW_RULE)))
+    return not new_names.isdisjoint(_WORD.findall(rule))
 
 
 def _names(node: Structural | None) -> set[str]:
@@ -185,8 +186,7 @@ def _effect(narrowing: Narrowing, is_certain: bool) -> Effect:
         return "compatible"
     if narrowing.rule == "names-changed" and narrowing.path in _OF_PEOPLE:
         return "unknown"
-    is_new_default = narrowing.rule == "default-changed" and not narrowing.message.startswith("the default was")
-    if is_new_default:  # clients that leave the field out may mean just this
+    if narrowing.rule == "default-changed" and narrowing.is_new:  # clients that leave the field out may mean just this
         return "unknown"
     return "breaking" if is_certain else "unknown"
 
@@ -216,13 +216,14 @@ _BOTH_WAYS: Final = frozenset(
 
 def _compatible(widening: Narrowing, before: Object, places: Mapping[str, int]) -> DefinitionChange | None:
     """The change that the narrowing from the new CRD to the former one is, None if it is reported already."""
-    is_reported = widening.rule == "names-changed" and " was " in widening.message
+    is_reported = widening.rule == "names-changed" and widening.path not in _SEVERAL  # another name replaces it
     if widening.rule in _BOTH_WAYS or is_reported:
         return None
     place, position = place_of(widening.path), version_index(widening.path)
     message = _WIDENED.get(widening.rule, f"{widening.rule.removeprefix('narrower-')} allows more")
     if widening.rule == "version-removed":
-        return DefinitionChange("compatible", "version-added", _added(widening.message, position, before))
+        message = f"version {widening.subject} is {'new' if position is None else 'served now'}"
+        return DefinitionChange("compatible", "version-added", message)
     version, path = "", widening.path
     if position is not None:
         version = before["spec"]["versions"][position]["name"]
@@ -235,12 +236,6 @@ def _compatible(widening: Narrowing, before: Object, places: Mapping[str, int]) 
 def _is_both(widening: Narrowing) -> bool:
     """Whether another value in place of the former one is a narrowing in either direction."""
     return widening.rule in _UNKNOWN or widening.rule in ("narrower-type", "no-longer-kept")
-
-
-def _added(message: str, position: int | None, before: Object) -> str:
-    if position is not None:
-        return f"version {before['spec']['versions'][position]['name']} is served now"
-    return f"{message.partition(' is removed')[0]} is new"
 
 
 def _of_widening(rule: str) -> str:

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 from noxu.api.field import FieldError, Path
 from noxu.crd.types import served_versions, storage_version
-from noxu.registry.draft import Action, Draft, WriteRequest
+from noxu.registry.draft import Action, WriteRequest, draft_for
 from noxu.registry.resource import Resource, Versions
 from noxu.registry.strategies import STRATEGIES, revalidate
 from noxu.schema.structural import MISSING
@@ -43,8 +43,8 @@ class ObjectEffect(NamedTuple):
         return bool(self.errors) and not self.forgiven
 
 
-def effect_of(stored: Object, old: Versions, new: Versions) -> ObjectEffect:
-    """The effect on an object as it is stored, which is not changed."""
+def effect_of(stored: Object, old: Versions, new: Versions, former: Object | None = None) -> ObjectEffect:
+    """The effect on an object as it is stored, which is not changed. `former`: what an update replaces with it; None: itself."""
     before, after = copy(stored), copy(stored)
     was, now = revalidate(before, old), revalidate(after, new)  # in place: both are as a server shows them
     known = {str(error) for error in was.errors}
@@ -53,21 +53,30 @@ def effect_of(stored: Object, old: Versions, new: Versions) -> ObjectEffect:
     pruned = [path for path in now.hidden if path not in hidden]
     defaulted = [path for path, _, value in differing_fields(before, after) if value is not MISSING]
     api_version = stored.get("apiVersion", "")
+    updated = after if former is None else _at_new(former, new)
     gone = f"no version {api_version.rpartition('/')[2]}" if new.find(api_version) is None else ""
     return ObjectEffect(
         errors,
-        bool(errors) and not [error for error in _update_errors(after, now.resource) if str(error) not in known],
+        bool(errors)
+        and not [error for error in _update_errors(updated, after, now.resource) if str(error) not in known],
         pruned,
         [path for path in defaulted if path != "apiVersion"],
         gone,
     )
 
 
-def _update_errors(value: Object, resource: Resource) -> list[FieldError]:
-    """Those of an update that leaves an object as it is."""
-    draft = Draft(WriteRequest(Action.REPLACE, resource))
-    old = {**value, "metadata": {"resourceVersion": "1", **value["metadata"]}}
-    draft.old, draft.new = old, copy(old)
+def _at_new(former: Object, new: Versions) -> Object:
+    """As the new CRD shows it."""
+    shown: Object = copy(former)
+    revalidate(shown, new)  # in place
+    return shown
+
+
+def _update_errors(former: Object, value: Object, resource: Resource) -> list[FieldError]:
+    """Those of an update from one object to another, with the same metadata."""
+    draft = draft_for(WriteRequest(Action.REPLACE, resource))
+    metadata = {"resourceVersion": "1", **former["metadata"]}
+    draft.old, draft.new = {**former, "metadata": metadata}, copy({**value, "metadata": metadata})
     STRATEGIES[resource.type].validate(draft)
     return draft.outcome.errors
 

@@ -13,6 +13,7 @@ import pytest
 
 from noxu import Noxu
 from noxu.commands.api_client import ApiClient
+from noxu.console.stream import Live
 from tests.console.browser.conftest import PHONE
 from tests.console.definition import PATH, widget
 
@@ -148,20 +149,42 @@ def test_what_marks_lead_to_and_how_many_are_kept(open_page: Open) -> None:
           addMarks(both, [{ ...mark(1, "a"), key: "r1", id: "x", what: "unchanged", code: 200 }, { ...mark(2, "a"), id: "y" }]);
           addMarks(both, [{ ...mark(1, "a"), id: "x" }, { ...mark(2, "a"), key: "r2", id: "y", what: "unchanged", code: 201 }]);
           const merged = both.list.map((each) => [each.key, each.what, each.code]);
-          for (let n = 0; n < 50; n++) addMarks(marks, Array.from({ length: 1000 }, (_, i) => mark(10 + n * 1000 + i, "a")));
-          return { chain, late, ofC, merged, kept: marks.list.length <= 12000 && marks.byKey.size === marks.list.length, passed: marks.passed };
+          for (let n = 0; n < 50; n++) addMarks(marks, Array.from({ length: 1000 }, (_, i) => mark(10 + n * 1000 + i, "a")).map((each) => ({ ...each, id: `id-${each.key}` })));
+          return { chain, late, ofC, merged, kept: marks.list.length <= 12000 && marks.byKey.size === marks.list.length && marks.byId.size <= marks.list.length, passed: marks.passed };
         }"""
     )
     assert result.pop("merged") == [["1", "write", 200], ["2", "write", 201]]
     assert result == {"chain": ["1", "2", "4"], "late": ["b", "late"], "ofC": ["2", "4"], "kept": True, "passed": 50004}
 
 
+def test_ten_thousand_marks_are_drawn_with_few_elements(open_page: Open) -> None:
+    """A canvas has them, whatever is zoomed; the table has the newest. What is forgotten is said."""
+    many = [
+        {"key": f"{n}", "revision": n, "at": 1767225600 + n, "lane": f"client-{n % 40}", "what": "write", "verb": "update",
+         "subresource": "", "resource": "widgets.example.com", "namespace": "default", "name": f"w{n}", "event": "MODIFIED",
+         "because": [n - 1], "to": [f"client-{(n + 1) % 40}"]}
+        for n in range(1, 10_001)
+    ]  # fmt: skip
+    page = open_page("#/kinds")
+    page.route(
+        "**/_noxu/console/timeline*", lambda route: route.fulfill(json={"marks": many, "note": "", "began": 1.5})
+    )
+    page.get_by_role("link", name="Timeline").click()
+    page.get_by_text("10,000 marks", exact=True).wait_for()
+    elements = "document.querySelectorAll('main *').length"
+    assert page.evaluate(elements) < 200
+    page.get_by_role("button", name="Zoom in").click()
+    assert page.evaluate(elements) < 200
+    page.get_by_text("The page keeps the newest 10,000 marks").wait_for()
+    page.get_by_role("tab", name="Table").click()
+    page.get_by_text("The newest 200 of 10,000").wait_for()
+    assert page.evaluate(elements) < 200 * 9 + 200
+
+
 def test_another_process_at_the_address_has_its_own_marks(open_page: Open, api: ApiClient, server: Noxu) -> None:
     """Its revisions and requests are numbered anew."""
-    assert (
-        api.send("GET", "/_noxu/console/timeline").value["began"]
-        == server._runner.server.interventions.requests().began
-    )
+    control = server._runner.server.control
+    assert api.send("GET", "/_noxu/console/timeline").value["began"] == control.part(Live).began
     page = open_page("#/kinds")
     lanes = page.evaluate(
         """async () => {

@@ -405,11 +405,14 @@ SELF: Final = "self"
 
 
 class AwaitedCondition:
-    """A compiled condition. Raises ValueError with the compiler's message."""
+    """A compiled condition on an object, `self`, or on several, which have these names.
 
-    def __init__(self, text: str) -> None:
+    Raises ValueError with the compiler's message.
+    """
+
+    def __init__(self, text: str, names: tuple[str, ...] = (SELF,)) -> None:
         self.text = text
-        self._expression = _compiled(text)
+        self._expression = _compiled(text, names)
         if self._expression.error:
             raise ValueError(self._expression.error)
         type_ = self._expression.type
@@ -418,12 +421,16 @@ class AwaitedCondition:
 
     def evaluate(self, value: Object) -> EvaluationResult:
         """True, false, or an error; the value of a field may have another type."""
-        return self._expression.evaluate({SELF: untyped(value)})
+        return self.evaluate_together({SELF: value})
+
+    def evaluate_together(self, values: Mapping[str, Object]) -> EvaluationResult:
+        """`evaluate` with each of the objects by its name."""
+        return self._expression.evaluate({name: untyped(value) for name, value in values.items()})
 
 
 @lru_cache(64)
-def _compiled(text: str) -> Expression:
-    return Expression(text, KUBERNETES.extend({SELF: types.DYN}))
+def _compiled(text: str, names: tuple[str, ...]) -> Expression:
+    return Expression(text, KUBERNETES.extend(dict.fromkeys(names, types.DYN)))
 
 
 def compilation_error(text: str, type_: Type) -> str:

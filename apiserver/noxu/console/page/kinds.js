@@ -1,7 +1,7 @@
 // Kinds and their objects, as they are now: the way into everything else. The lists are the API's own tables.
 import { html } from "./vendor/preact.js";
 import { go, hrefOf } from "./router.js";
-import { Choice, Empty, Field, Problem, Table, Toolbar, useAsked, useWrites } from "./widgets.js";
+import { Choice, Empty, Field, Problem, Table, Toolbar, countText, useAsked, useWrites } from "./widgets.js";
 
 export const kindsView = { route: "kinds", title: "Objects", component: Kinds, inRecordings: true };
 
@@ -36,7 +36,7 @@ function Kinds({ source, route, hasView }) {
 function KindList({ title, items, chosen }) {
   if (!items.length) return null;
   return html`<h2>${title}</h2><ul>${items.map(
-    (each) => html`<li key=${each.resource}><a href=${hrefOf("kinds", [each.resource])} aria-current=${each === chosen ? "page" : undefined} title=${each.resource}><span>${each.kind}</span><span class="count">${each.count.toLocaleString("en")}</span></a></li>`,
+    (each) => html`<li key=${each.resource}><a href=${hrefOf("kinds", [each.resource])} aria-current=${each === chosen ? "page" : undefined} title=${each.resource}><span>${each.kind}</span><span class="count">${countText(each.count)}</span></a></li>`,
   )}</ul>`;
 }
 
@@ -77,7 +77,7 @@ function Objects({ source, kind, query, change, hasView }) {
             cells: columns.map((each) => (each.n < 0 ? row.namespace : each.n === 0 ? row.name : cellText(row.cells[each.n]))),
           }))}
         />`}
-    ${left ? html`<p class="quiet">${left.toLocaleString("en")} more are not shown: choose a namespace.</p>` : null}
+    ${left ? html`<p class="quiet">${countText(left)} more are not shown: choose a namespace.</p>` : null}
   </section>`;
 }
 

@@ -1,7 +1,7 @@
 // Manners: what clients do badly, as sentences with ways into the timeline, and the least roles that they need.
 import { html } from "./vendor/preact.js";
 import { hrefOf } from "./router.js";
-import { Code, Copy, Empty, Problem, Table, toYaml, useAsked, useWrites } from "./widgets.js";
+import { Code, Copy, Empty, Problem, Table, countText, toYaml, useAsked, useWrites } from "./widgets.js";
 
 export const mannersView = { route: "manners", title: "Manners", component: Manners };
 
@@ -31,11 +31,11 @@ const nameOf = (client) => `${client.userAgent.split(" ")[0] || "?"}${client.use
 function Client({ source, client }) {
   return html`<section aria-labelledby="client">
     <h2 id="client" class="large">${nameOf(client)}</h2>
-    <p>${client.requests.toLocaleString("en")} requests, ${client.errors ? `${client.errors.toLocaleString("en")} of them refused` : "none refused"}.</p>
+    <p>${countText(client.requests)} requests, ${client.errors ? `${countText(client.errors)} of them refused` : "none refused"}.</p>
     ${client.habits.length ? client.habits.map((habit) => html`<${Habit} key=${habit.habit} habit=${habit} />`) : html`<p class="good">Its manners are good: no loops, no writes in vain, no fights.</p>`}
     <h2>What it asks for</h2>
     <${Table} caption=${`What ${nameOf(client)} asks for`} columns=${[{ title: "Verb" }, { title: "Resource" }, { title: "Requests", className: "number" }, { title: "Refused", className: "number" }]}
-      rows=${client.asked.map((each) => ({ key: `${each.verb} ${each.resource}`, cells: [each.verb, each.resource, each.requests.toLocaleString("en"), each.errors ? each.errors.toLocaleString("en") : ""] }))} />
+      rows=${client.asked.map((each) => ({ key: `${each.verb} ${each.resource}`, cells: [each.verb, each.resource, countText(each.requests), each.errors ? countText(each.errors) : ""] }))} />
     <${LeastRoles} source=${source} client=${client} />
   </section>`;
 }
@@ -43,7 +43,7 @@ function Client({ source, client }) {
 function Habit({ habit }) {
   const isFine = habit.tolerated !== null && habit.tolerated !== undefined && habit.count <= habit.tolerated;
   return html`<article class=${isFine ? "habit fine" : "habit"}>
-    <h3>${habit.title} <small>${habit.count.toLocaleString("en")} times${isFine ? ", which is tolerated" : ""}</small></h3>
+    <h3>${habit.title} <small>${countText(habit.count)} times${isFine ? ", which is tolerated" : ""}</small></h3>
     <p>${habit.advice}</p>
     <ul class="plain">${habit.seen.slice(0, 5).map(
       (seen) => html`<li>${seen.note} ${seen.requests.slice(0, 1).map((request) => html`<a href=${hrefOf("timeline", [], { outcome: "all", noise: "1", request: request.requestID })}>in the timeline</a>`)}</li>`,

@@ -1,6 +1,6 @@
 // The marks of the timeline: the newest of them, and what leads from one to another. Memory is bounded: the oldest are forgotten.
 
-const MOST_MARKS = 10000;
+export const MOST_MARKS = 10000;
 const SLACK = 2000; // so that a thousand new ones are one removal
 const LONGEST_CHAIN = 500;
 
@@ -119,7 +119,8 @@ export function chainOf(marks, mark) {
 
 export const timeText = (at) => {
   const time = new Date(at * 1000);
-  return `${time.toLocaleTimeString("en-GB")}.${String(time.getMilliseconds()).padStart(3, "0")}`;
+  const [hours, minutes, seconds] = [time.getHours(), time.getMinutes(), time.getSeconds()].map((each) => String(each).padStart(2, "0"));
+  return `${hours}:${minutes}:${seconds}.${String(time.getMilliseconds()).padStart(3, "0")}`;
 };
 
 export const verbText = (mark) => (mark.subresource ? `${mark.verb} ${mark.subresource}` : mark.verb);

@@ -2,11 +2,12 @@
 // before, who wrote which line, and the Events about it. The address names the moment: #/at/812/widgets.example.com/default/a
 import { html, useState } from "./vendor/preact.js";
 import { go, hrefOf } from "./router.js";
-import { Code, Copy, Empty, Problem, Tabs, UnifiedDiff, useAsked, useWrites } from "./widgets.js";
+import { Code, Copy, Empty, Problem, Tabs, UnifiedDiff, countText, useAsked, useWrites } from "./widgets.js";
 
 export const objectView = { route: "at", title: "Object over time", isHidden: true, component: ObjectOverTime };
 
 const MOST_WRITES = 1000;
+const MOST_HAPPENINGS = 200;
 const OBJECT_PAUSE = 300; // milliseconds between two looks while it changes
 const OBJECT_TABS = [["diff", "Change"], ["state", "State"], ["blame", "Blame"], ["events", "Events and writes"]];
 
@@ -169,10 +170,11 @@ function Happenings({ source, asked, at, until, writes, route, kind }) {
     <div class="scrolls" tabindex="0" role="region" aria-label="What happened to it"><table class="happenings">
       <caption class="unseen">What happened to the object until then, the newest first</caption>
       <thead><tr><th scope="col">Time</th><th scope="col">What</th><th scope="col">Who</th><th scope="col">About</th></tr></thead>
-      <tbody>${happened.map((each) => html`<tr key=${each.key} class=${each.isWarning ? "warning" : ""}>
+      <tbody>${happened.slice(0, MOST_HAPPENINGS).map((each) => html`<tr key=${each.key} class=${each.isWarning ? "warning" : ""}>
         <td>${shownTime(each.time).slice(0, 19)}</td>
         <td>${each.href ? html`<a href=${each.href}>${each.what}</a>` : html`<span class="event">${each.what}</span>`}</td>
         <td>${each.who}</td><td class="wraps">${each.text}</td>
       </tr>`)}</tbody>
-    </table></div>`;
+    </table></div>
+    ${happened.length > MOST_HAPPENINGS ? html`<p class="quiet">The newest ${MOST_HAPPENINGS} of ${countText(happened.length)} are listed. The slider goes through all writes.</p>` : null}`;
 }

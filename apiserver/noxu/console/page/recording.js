@@ -2,7 +2,7 @@
 import { html } from "./vendor/preact.js";
 import { go, hrefOf } from "./router.js";
 import { objectText, verbText } from "./marks.js";
-import { Choice, Diff, Empty, Field, Problem, Table, Tabs, Toolbar, Yaml, toYaml, useAsked } from "./widgets.js";
+import { Choice, Diff, Empty, Field, Problem, Table, Tabs, Toolbar, Yaml, countText, toYaml, useAsked } from "./widgets.js";
 
 export const recordingView = { route: "recording", title: "Recording", component: RecordingView, ofRecordings: true };
 
@@ -49,7 +49,7 @@ function RecordedSteps({ recording, query }) {
           }))}
         />`
       : html`<${Empty} title=${recording.steps.length ? "No request is like this" : "No client has asked anything"} />`}
-    ${found.length > MOST_RECORDED || recording.left ? html`<p class="quiet">${(Math.max(found.length - MOST_RECORDED, 0) + recording.left).toLocaleString("en")} more are not shown.</p>` : null}`;
+    ${found.length > MOST_RECORDED || recording.left ? html`<p class="quiet">${countText(Math.max(found.length - MOST_RECORDED, 0) + recording.left)} more are not shown.</p>` : null}`;
 }
 
 const codeOfStep = (step) => (step.expect ? step.expect.code : 200);
@@ -67,7 +67,7 @@ function RecordedStep({ step }) {
 }
 
 function RecordedPart({ title, body, omitted }) {
-  if (omitted) return html`<h2>${title}</h2><p class="quiet">${omitted.toLocaleString("en")} bytes, which the recording leaves out.</p>`;
+  if (omitted) return html`<h2>${title}</h2><p class="quiet">${countText(omitted)} bytes, which the recording leaves out.</p>`;
   return body === undefined || body === null ? null : html`<h2>${title}</h2><${Yaml} value=${body} />`;
 }
 

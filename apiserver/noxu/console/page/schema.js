@@ -2,7 +2,7 @@
 // it. And what is wrong with a definition that is pasted. The address names the kind: #/schema/widgets.example.com
 import { html, useEffect, useState } from "./vendor/preact.js";
 import { go, hrefOf } from "./router.js";
-import { Choice, Empty, Field, Problem, Toolbar, useAsked, useWrites } from "./widgets.js";
+import { Choice, Empty, Field, Problem, Toolbar, countText, useAsked, useWrites } from "./widgets.js";
 import { Editor } from "./why.js";
 
 export const schemaView = { route: "schema", title: "Schemas", component: Schemas };
@@ -86,9 +86,9 @@ function Shown({ schema, query, at, isPasted, children }) {
 }
 
 function summaryOf({ counted, writes, tree }, costs) {
-  const many = (number, one, more) => `${number.toLocaleString("en")} ${number === 1 ? one : more}`;
-  const sentences = [costs.rules ? `${many(costs.rules, "rule costs", "rules cost")} ${Number.isNaN(costs.total) ? "what is known once its schema is structural" : `${costs.total.toLocaleString("en")} of ${(RULE_BUDGET * 10).toLocaleString("en")} together`}.` : "It has no rules."];
-  if (counted) sentences.push(`Used by ${many(counted.objects, "stored object", "stored objects")}${counted.remaining ? `, and ${counted.remaining.toLocaleString("en")} more that are not counted` : ""}.`);
+  const many = (number, one, more) => `${countText(number)} ${number === 1 ? one : more}`;
+  const sentences = [costs.rules ? `${many(costs.rules, "rule costs", "rules cost")} ${Number.isNaN(costs.total) ? "what is known once its schema is structural" : `${countText(costs.total)} of ${countText(RULE_BUDGET * 10)} together`}.` : "It has no rules."];
+  if (counted) sentences.push(`Used by ${many(counted.objects, "stored object", "stored objects")}${counted.remaining ? `, and ${countText(counted.remaining)} more that are not counted` : ""}.`);
   if (writes !== undefined) sentences.push(`Seen in ${many(writes, "write", "writes")}.`);
   return sentences.join(" ");
 }
@@ -172,13 +172,13 @@ function Rule({ rule }) {
   return html`<div class=${`costs ${rule.expensive ? "expensive" : ""}`}>
     <pre class="rule"><code>${rule.rule}</code></pre>
     ${rule.message ? html`<p class="quiet">${rule.message}</p>` : null}
-    ${rule.cost === undefined ? null : html`<p class="use"><${Bar} part=${logarithmic(rule.cost)} isBad=${rule.expensive} />costs ${rule.cost.toLocaleString("en")} of ${RULE_BUDGET.toLocaleString("en")}</p>`}
+    ${rule.cost === undefined ? null : html`<p class="use"><${Bar} part=${logarithmic(rule.cost)} isBad=${rule.expensive} />costs ${countText(rule.cost)} of ${countText(RULE_BUDGET)}</p>`}
     ${rule.stored ? html`<p class="use">${outcomesText(rule.stored, "stored objects")}</p>` : null}
     ${rule.written ? html`<p class=${`use ${rule.written.true && rule.written.false ? "" : "unused"}`}>${outcomesText(rule.written, "writes")}${rule.written.true ? "" : ": never seen true"}${rule.written.false ? "" : ": never seen false"}</p>` : null}
   </div>`;
 }
 
-const outcomesText = (outcomes, what) => `true in ${outcomes.true.toLocaleString("en")}, false in ${outcomes.false.toLocaleString("en")} ${what}`;
+const outcomesText = (outcomes, what) => `true in ${countText(outcomes.true)}, false in ${countText(outcomes.false)} ${what}`;
 
 // Costs differ by powers of ten: a bar that is half full costs 3162, a full one the whole budget.
 const logarithmic = (cost) => Math.min(Math.max(Math.log10(cost || 1) / Math.log10(RULE_BUDGET), 0.02), 1);

@@ -2,10 +2,10 @@
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./vendor/preact.js";
 import { go, hrefOf } from "./router.js";
 import { AXIS, draw, firstAt, LANE_HEIGHT, laneY, layoutOf, markNear } from "./drawing.js";
-import { actionText, addAnswer, addMarks, chainOf, newMarks, objectText, receiveLate, selectMarks, sentenceOf, timeText, verbText } from "./marks.js";
+import { actionText, addAnswer, addMarks, chainOf, MOST_MARKS, newMarks, objectText, receiveLate, selectMarks, sentenceOf, timeText, verbText } from "./marks.js";
 import { BreakHere } from "./break.js";
 import { Course } from "./course.js";
-import { Choice, Diff, Empty, Field, Problem, Table, Tabs, Toolbar, toYaml, useAsked } from "./widgets.js";
+import { Choice, Diff, Empty, Field, Problem, Table, Tabs, Toolbar, countText, toYaml, useAsked } from "./widgets.js";
 
 export const timelineView = { route: "timeline", title: "Timeline", component: Timeline, inRecordings: true };
 
@@ -76,6 +76,7 @@ function Timeline({ source, route, hasView, session, askToken }) {
     <${Tabs} label="How it is shown" tabs=${[["", "By order"], ["time", "By time"], ["table", "Table"]]} chosen=${query.by || ""} choose=${(by) => change({ by })} />
     <${Problem} error=${error} />
     ${note ? html`<p class="quiet">${note}</p>` : null}
+    ${marks.passed >= MOST_MARKS ? html`<p class="quiet">The page keeps the newest ${countText(MOST_MARKS)} marks. Older ones are in the log: <code>noxu log</code></p>` : null}
     <div class=${chosen ? "with-detail open" : "with-detail"}>
       ${!shown.length
         ? isLoaded ? html`<${Nothing} isFiltered=${marks.list.length > 0} />` : null
@@ -206,7 +207,7 @@ function Picture({ marks, shown, isByTime, chosen, choose }) {
       ${[...layout.lanes.keys()].map((lane) => html`<span class="lane" key=${lane} style=${{ top: `${laneY(layout, lane) - 28}px` }}>${lane}</span>`)}
     </div>
     <div class="below">
-      <p class="said" role="status">${hovered || chosen ? sentenceOf(hovered || chosen) : `${shown.length.toLocaleString("en")} marks`}</p>
+      <p class="said" role="status">${hovered || chosen ? sentenceOf(hovered || chosen) : `${countText(shown.length)} marks`}</p>
       <span class="buttons">
         <button type="button" class="quiet" onClick=${() => zoomTo(at - 1)} aria-label="Zoom out">−</button>
         <button type="button" class="quiet" onClick=${() => zoomTo(at + 1)} aria-label="Zoom in">+</button>
@@ -274,7 +275,7 @@ function MarkTable({ shown, query }) {
       (mark.because || []).join(", "),
       (mark.to || []).join(", "),
     ],
-  }))} />${shown.length > ROWS ? html`<p class="quiet">The newest ${ROWS} of ${shown.length.toLocaleString("en")}.</p>` : null}</div>`;
+  }))} />${shown.length > ROWS ? html`<p class="quiet">The newest ${ROWS} of ${countText(shown.length)}.</p>` : null}</div>`;
 }
 
 // -- one mark ------------------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from noxu.cpu_budget import CURRENT
 from noxu.registry import explain
 from noxu.registry.conversion.converters import entry_at
 from noxu.registry.draft import (
+    OPERATIONS,
     Action,
     Draft,
     NameTaken,
@@ -85,13 +86,14 @@ GENERATE_NAME_ATTEMPTS: Final = 8
 async def write(
     environment: WriteEnvironment, request: WriteRequest, outcome: Outcome | None = None, trace: Trace | None = None
 ) -> Written:
-    """Run the stages of a request. Raises ApiError, StoreError. See `Writer.write`."""
+    """Run the stages of a request. Raises ApiError, StoreError. See `draft.RunWrite`."""
     resource, outcome = request.resource, Outcome() if outcome is None else outcome
     if not resource.versions.is_prepared:
         await prepared(resource.versions)
     stages = WRITE_STAGES[request.action]
     outcome.trace, warned = trace, len(outcome.warnings)  # the first ones are those of the request itself
-    draft = Draft(request, environment, outcome, rfc3339_now(environment.clock))
+    operation = OPERATIONS[request.action]
+    draft = Draft(request, resource, operation, environment, outcome, rfc3339_now(environment.clock), request.weight)
     names, attempts, is_certain = 1, 1, False
     try:
         while True:
@@ -107,8 +109,9 @@ async def write(
             decide.release(draft)
             attempts = await attempt_again(attempts, resource.group_resource, request.name)
             now = rfc3339_now(environment.clock)  # each attempt is a new write, at its own time
-            # nothing of the last attempt remains but what it took
-            draft = Draft(request, environment, draft.outcome.of_next_attempt(warned), now, draft.weight)
+            # nothing of the last attempt remains but what it took, and the warnings of the request itself
+            found = draft.outcome.of_next_attempt(warned)
+            draft = Draft(request, resource, operation, environment, found, now, draft.weight)
         is_certain = True
     except ApiError as error:
         is_certain = error.code < 500  # else the object may be stored later: its addresses stay taken

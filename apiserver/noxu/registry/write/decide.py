@@ -57,8 +57,9 @@ def track_managers(draft: Draft) -> Awaitable[None] | None:
             draft, lambda tracker: manager.update(old, new, tracker, manager=by, now=now, valid=valid)
         )
     tracker = resource.trackers.get(request.subresource) or ownership.tracker(resource, request.subresource)
+    created = tracker.with_creator(new, by, now, is_valid=is_clean) if old is None else None
     # a new dict with new metadata; the rest is shared
-    draft.new = manager.update(old, new, tracker, manager=by, now=now, valid=valid)
+    draft.new = created or manager.update(old, new, tracker, manager=by, now=now, valid=valid)
     return None
 
 
