@@ -79,6 +79,18 @@ def test_a_write_has_its_bodies_its_reasons_and_its_calls(server: Noxu, recorder
     assert "webhook tag" in [step["stage"] for step in found["steps"]]
 
 
+def test_the_editor_has_the_same_reasons_before_anything_is_written(server: Noxu) -> None:
+    value = widget("editor", limit=5)
+    value["spec"]["limt"] = 1
+    [_, answer] = send(server, "POST", "/_noxu/explain", {"object": value})
+    assert told(answer["object"]) == [
+        ("pruned", "spec.limt"),
+        ("defaulted", "spec.size"),
+        ("changed", "metadata.labels"),
+    ]
+    assert [each["by"] for each in answer["object"]["reasons"] if each["what"] == "changed"] == ["tag"]
+
+
 @pytest.mark.parametrize("left", [1.0, 0.0], ids=["traced", "without a trace"])
 def test_a_refusal_says_why(
     server: Noxu, recorder: DetailRecorder, monkeypatch: pytest.MonkeyPatch, left: float
