@@ -19,6 +19,7 @@ from typing import Any, Final
 from requirements.licences import licence
 from requirements.pins import Pin, parse
 from requirements.sbom import sbom
+from requirements.vendored import rows as rows_of_libraries
 from requirements.wheels import replaced, table
 
 ROOT: Final = Path(__file__).parents[1]
@@ -90,13 +91,19 @@ def _licences(pins: Iterable[Pin], packages: Mapping[str, Distribution]) -> str:
         rows.append(f"| {pin.name} | {pin.version} | {expression}{' (*)' if concluded else ''} | {texts} |\n")
     return (
         "# Licences of the dependencies\n\n"
-        "Noxu itself is licensed under Apache-2.0; its wheel contains no other package, but three libraries of\n"
-        "JavaScript for the console, with their licences (`apiserver/noxu/console/page/vendor/LICENCES.txt`): htm with Preact\n"
-        "(Apache-2.0, MIT), Prism (MIT), CodeJar (MIT). This is what is installed with it, as\n"
-        "`requirements/runtime.txt` pins it. `python -m requirements document` generates this page from the metadata of\n"
-        "the installed packages. The texts are in each package's `.dist-info`, mostly in the folder `licenses`.\n\n"
+        "Noxu itself is licensed under Apache-2.0. `python -m requirements document` generates this page.\n\n"
+        "## What is in the wheel\n\n"
+        "Three libraries of JavaScript for the page of the console, as their authors publish them. Their licences are in\n"
+        "`apiserver/noxu/console/page/vendor/LICENCES.txt`.\n\n"
+        "| file | package of npm | version | licence | SHA-256 |\n|---|---|---|---|---|\n" + rows_of_libraries() + "\n"
+        "## What is installed with it\n\n"
+        "As `requirements/runtime.txt` pins it, from the metadata of the installed packages. The texts are in each package's\n"
+        "`.dist-info`, mostly in the folder `licenses`.\n\n"
         "(*) concluded from the texts: the metadata has no SPDX expression.\n\n"
-        "| package | version | licence | texts |\n|---|---|---|---|\n" + "".join(rows)
+        "| package | version | licence | texts |\n|---|---|---|---|\n" + "".join(rows) + "\n"
+        "## What only tests use\n\n"
+        "The packages of `requirements/test.txt` are in no artefact. One of them, axe-playwright-python (MIT), has axe-core of\n"
+        "Deque (MPL-2.0) in it, which looks for what is wrong with the console's page for a screen reader or a keyboard.\n"
     )
 
 

@@ -1,7 +1,8 @@
 """The software bill of materials: CycloneDX 1.6 JSON about the pins, deterministic.
 
 It has what the specification calls a component for each package: version, package URL, licence, and the hashes of all
-its files, in a reference of type "distribution" (a component's own `hashes` would be those of one file). It has neither
+its files, in a reference of type "distribution" (a component's own `hashes` are those of one file: the libraries of
+JavaScript in the console's page are one file each). It has neither
 a time nor a random serial number: the serial number is derived from the contents.
 
 https://cyclonedx.org/docs/1.6/json/
@@ -20,6 +21,7 @@ from packaging.utils import canonicalize_name
 
 from requirements.licences import licence
 from requirements.pins import Pin
+from requirements.vendored import LIBRARIES, component
 
 # What markers are evaluated for: the environments that Noxu supports.
 _ENVIRONMENTS: Final = tuple(
@@ -51,13 +53,17 @@ def sbom(project: Mapping[str, Any], pins: Iterable[Pin], packages: Mapping[str,
                 "purl": root,
             },
         },
-        "components": [_component(pin, packages[pin.name]) for pin in pins],
+        "components": [*(_component(pin, packages[pin.name]) for pin in pins), *map(component, LIBRARIES)],
         "dependencies": [
-            {"ref": root, "dependsOn": _required(_of_the_image(project), references)},
+            {
+                "ref": root,
+                "dependsOn": [*(each.purl for each in LIBRARIES), *_required(_of_the_image(project), references)],
+            },
             *(
                 {"ref": references[pin.name], "dependsOn": _required(packages[pin.name].requires or (), references)}
                 for pin in pins
             ),
+            *({"ref": each.purl, "dependsOn": []} for each in LIBRARIES),
         ],
     }
     serial = uuid.uuid5(uuid.NAMESPACE_URL, f"{root}\n{json.dumps(document)}")

@@ -5,6 +5,7 @@ They are generated from the metadata of the installed packages: `python -m requi
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from requirements import licences
 from requirements.__main__ import RUNTIME, documents, project
 from requirements.licences import CONCLUDED, Licence, licence
 from requirements.pins import parse
+from requirements.vendored import FOLDER, LIBRARIES, Library
 
 ROOT = Path(__file__).parents[2]
 PINS = parse((ROOT / RUNTIME).read_text())
@@ -48,7 +50,7 @@ def test_the_head_of_the_sbom() -> None:
 
 
 def test_no_package_is_missing_in_the_sbom() -> None:
-    assert list(COMPONENTS) == sorted(pin.name for pin in PINS)
+    assert list(COMPONENTS) == [*sorted(pin.name for pin in PINS), *(each.package for each in LIBRARIES)]
     for pin in PINS:
         component = COMPONENTS[pin.name]
         [reference] = component["externalReferences"]
@@ -58,6 +60,24 @@ def test_no_package_is_missing_in_the_sbom() -> None:
         assert reference["hashes"] == [{"alg": "SHA-256", "content": digest} for digest in sorted(pin.hashes)]
         markers = [entry["value"] for entry in component.get("properties", [])]
         assert markers == ([pin.marker] if pin.marker else [])
+
+
+@pytest.mark.parametrize("library", LIBRARIES, ids=[each.file for each in LIBRARIES])
+def test_a_library_of_the_page_is_the_file_that_was_compared(library: Library) -> None:
+    assert hashlib.sha256((FOLDER / library.file).read_bytes()).hexdigest() == library.sha256
+    component = COMPONENTS[library.package]
+    assert (component["version"], component["purl"]) == (
+        library.version,
+        f"pkg:npm/{library.package}@{library.version}",
+    )
+    assert component["hashes"] == [{"alg": "SHA-256", "content": library.sha256}]
+    assert f" {library.version} (" in (FOLDER / "LICENCES.txt").read_text()
+
+
+def test_no_library_of_the_page_is_missing() -> None:
+    assert sorted(file.name for file in FOLDER.glob("*.js")) == sorted(each.file for each in LIBRARIES)
+    page = (ROOT / "docs/licences.md").read_text()
+    assert [each for each in LIBRARIES if each.sha256 not in page] == []
 
 
 def test_every_component_has_a_licence() -> None:
@@ -77,7 +97,7 @@ def test_the_graph_reaches_every_component() -> None:
             reached.add(reference)
             waiting += graph[reference]
     assert reached == set(graph)
-    assert len(reached) == len(PINS) + 1
+    assert len(reached) == len(PINS) + len(LIBRARIES) + 1
 
 
 def test_no_package_is_missing_in_the_page_of_licences() -> None:
@@ -85,7 +105,7 @@ def test_no_package_is_missing_in_the_page_of_licences() -> None:
     rows = [
         tuple(cell.strip() for cell in line.strip("|").split("|")[:3])
         for line in page.splitlines()
-        if "`" in line and line.startswith("|")
+        if "`" in line and line.startswith("|") and not line.startswith("| `")
     ]
     assert [(name, version) for name, version, _ in rows] == sorted((pin.name, pin.version) for pin in PINS)
     for name, _, shown in rows:

@@ -40,6 +40,7 @@ SAME = "what is left at the end is the same."
         ([A], [A, write("b", 1, controller="gc"), write("b", None, verb="delete", controller="gc")], None, f"The writes are the same, and {SAME}"),
         ([write("w-xyz12", prefix="w-")], [write("w-abc34", prefix="w-")], None, f"The writes are the same, and {SAME}"),
         ([{"stored": {"spec": 1}, "resource": "nodes", "namespace": "", "name": "n"}], [], None, "The writes are the same, and 1 object differs at the end."),
+        ([{"stored": {"spec": 1}, "resource": "services", "namespace": "default", "name": "kubernetes"}], [], None, f"The writes are the same, and {SAME}"),
     ],
 )  # fmt: skip
 def test_the_first_difference_is_said(

@@ -6,8 +6,8 @@
     patch status of widgets… default/a        create pods default/a-<generated>          <- here they part
 
 Compared is what clients have written, in its order; what controllers of the server have written follows from that. Names that the
-server has generated count as equal, and in objects what differs from server to server (`comparison.VOLATILE`). Leases and Events
-are left out. Pure.
+server has generated count as equal, and in objects what differs from server to server (`comparison.VOLATILE`). Leases, Events and
+the server's own address are left out. Pure.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from noxu.values import Json, Object
 MAX_WRITES: Final = 1_000  # of each recording, the oldest: a comparison takes their product
 MAX_OBJECTS: Final = 200
 SKIPPED: Final = ("leases.coordination.k8s.io", "events", "events.events.k8s.io")
+ADDRESS: Final = ("services", "endpoints", "endpointslices.discovery.k8s.io")
+"""The resources of `default/kubernetes`, which has the port of the server."""
 GENERATED: Final = "<generated>"
 _LEFT_OUT: Final = VOLATILE | {"managedFields", "generation", "observedGeneration"}
 
@@ -128,6 +130,8 @@ def _at_end(recording: ServerRecording) -> Mapping[str, Object]:
     found: dict[str, Object] = {}
     for (resource, namespace, name), value in states.items():
         if resource in SKIPPED or not isinstance(value, dict):
+            continue
+        if resource in ADDRESS and (namespace, name) == ("default", "kubernetes"):
             continue
         named = _named({"resource": resource, "namespace": namespace, "name": name}, value)
         number = 1

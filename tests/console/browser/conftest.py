@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,8 +32,21 @@ PHONE: Final = {"width": 390, "height": 844}
 def chromium() -> str:
     """The path of the browser. Skips the test without one, or without Playwright."""
     optional.require_package("playwright")
-    found = next(filter(None, map(shutil.which, CHROMIUM)), None)
-    return found or optional.require_program("chromium")
+    return found() or optional.skip_without_program("chromium")
+
+
+@cache
+def found() -> str | None:
+    """The path of a browser that runs: one whose installation was interrupted may be there without its libraries."""
+    programs = filter(None, map(shutil.which, CHROMIUM))
+    return next(
+        (
+            each
+            for each in programs
+            if subprocess.run([each, "--version"], capture_output=True, check=False).returncode == 0
+        ),
+        None,
+    )
 
 
 @pytest.fixture(scope="module")

@@ -63,7 +63,7 @@ function Faults({ source, act }) {
     <${Problem} error=${faults.error} />
     ${rules.length || off.length
       ? html`<ul class="faults">${[...rules.map((rule) => [rule, true]), ...off.map((rule) => [rule, false])].map(
-          ([rule, isOn]) => html`<li key=${`${rule.name} ${isOn}`}>
+          ([rule, isOn]) => html`<li key=${rule.name}>
             <button type="button" role="switch" aria-checked=${isOn} aria-label=${rule.name} onClick=${isOn ? turnOff(rule) : turnOn(rule)}></button>
             <span><code>${ruleText(rule)}</code><small>${isOn ? hitsText(rule) : "off"}</small></span>
           </li>`,
@@ -162,10 +162,10 @@ function ClockPart({ source, act }) {
     ${mode ? html`<p><span class="clock">${now}</span> <small>${MODES[mode] || mode}</small></p>` : null}
     <p class="buttons">
       ${mode === "frozen"
-        ? html`<button type="button" onClick=${set("PUT", "/_noxu/clock", { mode: "speed", speed: 1 })}>Let it go on</button>`
-        : html`<button type="button" onClick=${set("PUT", "/_noxu/clock", { mode: "frozen" })}>Freeze</button>`}
-      <button type="button" onClick=${set("POST", "/_noxu/clock/advance", { by: "1h" })}>+1 h</button>
-      <button type="button" onClick=${set("POST", "/_noxu/clock/advance", { by: "24h" })}>+1 day</button>
+        ? html`<button type="button" class="second" onClick=${set("PUT", "/_noxu/clock", { mode: "speed", speed: 1 })}>Let it go on</button>`
+        : html`<button type="button" class="second" onClick=${set("PUT", "/_noxu/clock", { mode: "frozen" })}>Freeze</button>`}
+      <button type="button" class="second" onClick=${set("POST", "/_noxu/clock/advance", { by: "1h" })}>+1 h</button>
+      <button type="button" class="second" onClick=${set("POST", "/_noxu/clock/advance", { by: "24h" })}>+1 day</button>
     </p></section>`;
 }
 

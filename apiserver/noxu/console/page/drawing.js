@@ -12,10 +12,13 @@ const LEAST_TEXT = 52;
 const LONGEST_TEXT = 210; // pixels below a mark
 const NEAR = 14; // pixels from a mark at which the pointer finds it
 
+// The first time that is known.
+export const beginOf = (marks) => (marks.find((each) => each.at) || { at: 0 }).at;
+
 // Where everything is: {marks, lanes, xs, width, step, isByTime}. `step`: pixels between two marks, or in a second.
 export function layoutOf(marks, step, isByTime) {
   const lanes = new Map();
-  const first = marks.length ? marks[0].at : 0;
+  const first = beginOf(marks);
   if (marks.some((mark) => mark.what === "plan")) lanes.set("the plan", 0); // above all
   const xs = new Float64Array(marks.length);
   const index = new Map();
@@ -23,7 +26,7 @@ export function layoutOf(marks, step, isByTime) {
   for (let n = 0; n < marks.length; n++) {
     const mark = marks[n];
     if (!lanes.has(mark.lane)) lanes.set(mark.lane, lanes.size);
-    xs[n] = MARGIN + (isByTime ? (mark.at - first) * step : n * step);
+    xs[n] = MARGIN + (isByTime ? Math.max(mark.at - first, 0) * step : n * step);
     index.set(mark.key, n);
     if (mark.id) byId.set(mark.id, n);
   }

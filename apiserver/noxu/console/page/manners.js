@@ -43,7 +43,7 @@ function Client({ source, client }) {
 function Habit({ habit }) {
   const isFine = habit.tolerated !== null && habit.tolerated !== undefined && habit.count <= habit.tolerated;
   return html`<article class=${isFine ? "habit fine" : "habit"}>
-    <h3>${habit.title} <small>${countText(habit.count)} times${isFine ? ", which is tolerated" : ""}</small></h3>
+    <h3>${habit.title} <small>${habit.count === 1 ? "once" : `${countText(habit.count)} times`}${isFine ? ", which is tolerated" : ""}</small></h3>
     <p>${habit.advice}</p>
     <ul class="plain">${habit.seen.slice(0, 5).map(
       (seen) => html`<li>${seen.note} ${seen.requests.slice(0, 1).map((request) => html`<a href=${hrefOf("timeline", [], { outcome: "all", noise: "1", request: request.requestID })}>in the timeline</a>`)}</li>`,

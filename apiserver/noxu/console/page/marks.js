@@ -82,7 +82,7 @@ export function selectMarks(list, { kind, client, object, outcome, noise }) {
       (whats.includes(mark.what) &&
       (mark.what !== "call" || outcome !== "refused" || mark.message) &&
       (kind ? mark.resource === kind : noise || !NOISE.has(mark.resource)) &&
-      (client ? mark.lane === client || mark.from === client || (mark.to || []).includes(client) : noise || !START.has(mark.lane)) &&
+      (client ? mark.lane === client || mark.from === client || (mark.to || []).includes(client) : noise || (mark.at && !START.has(mark.lane))) &&
       (!name || mark.name.includes(name)) &&
       (!namespace || mark.namespace === namespace)),
   );
@@ -117,7 +117,9 @@ export function chainOf(marks, mark) {
   return found;
 }
 
+// A time of 0 is not known: what was there when the server began to look.
 export const timeText = (at) => {
+  if (!at) return "at the start";
   const time = new Date(at * 1000);
   const [hours, minutes, seconds] = [time.getHours(), time.getMinutes(), time.getSeconds()].map((each) => String(each).padStart(2, "0"));
   return `${hours}:${minutes}:${seconds}.${String(time.getMilliseconds()).padStart(3, "0")}`;

@@ -81,7 +81,7 @@ function Moment({ source, write, previous, writes, asked, route, hasView, sessio
   const who = [write.user, write.userAgent].filter(Boolean).join(", ");
   return html`
     <p class="write"><strong>${VERBS[write.verb] || write.verb}${write.subresource ? ` (${write.subresource})` : ""}</strong> by <strong>${writerName(write)}</strong> <span class="quiet">at revision ${write.revision}${write.time ? `, ${shownTime(write.time)}` : ""}${who ? ` (${who})` : ""}</span></p>
-    <div class="line"><code>${kubectl}</code> <${Copy} text=${kubectl} label="Copy as kubectl" /></div>
+    <div class="line"><code tabindex="0" aria-label="The command for kubectl">${kubectl}</code> <${Copy} text=${kubectl} label="Copy as kubectl" /></div>
     <p class="ways">
       ${hasView("why") ? html`<a href=${hrefOf("why", [asked.type, asked.namespace, asked.name])}>Why is it so?</a>` : null}
       ${hasView("schema") && asked.type.includes(".") ? html`<a href=${hrefOf("schema", [asked.type])}>Its schema</a>` : null}

@@ -54,7 +54,7 @@ function Pasted({ source, query }) {
     [source, asked, query.version],
   );
   return html`<section aria-labelledby="schema">
-    ${schema.value ? null : html`<h1 id="schema">Check a definition <small>Paste a CustomResourceDefinition. Nothing is stored.</small></h1>`}
+    ${schema.value ? null : html`<h1 id="schema">Check a definition</h1><p class="quiet">Paste a CustomResourceDefinition to see what is wrong with it, and its tree. Nothing is stored.</p>`}
     <div class=${schema.value ? "trial" : ""}>
       <${Editor} label="A CustomResourceDefinition, as YAML" text=${text} change=${setText} />
       <div aria-live="polite"><${Problem} error=${schema.error} />

@@ -1,7 +1,7 @@
 // Timeline of a reconcile: which client wrote what, who was shown it, and what each wrote next. Live, from one stream.
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./vendor/preact.js";
 import { go, hrefOf } from "./router.js";
-import { AXIS, draw, firstAt, LANE_HEIGHT, laneY, layoutOf, markNear } from "./drawing.js";
+import { AXIS, beginOf, draw, firstAt, LANE_HEIGHT, laneY, layoutOf, markNear } from "./drawing.js";
 import { actionText, addAnswer, addMarks, chainOf, MOST_MARKS, newMarks, objectText, receiveLate, selectMarks, sentenceOf, timeText, verbText } from "./marks.js";
 import { BreakHere } from "./break.js";
 import { Course } from "./course.js";
@@ -71,7 +71,7 @@ function Timeline({ source, route, hasView, session, askToken }) {
       <${Field} label="Object" value=${query.object || ""} change=${(object) => change({ object })} placeholder="default/a" />
       <${Choice} label="Client" value=${query.client || ""} change=${(client) => change({ client })} options=${[["", "All clients"], ...clients.map((each) => [each, each])]} />
       <${Choice} label="Outcome" value=${query.outcome || ""} change=${(outcome) => change({ outcome })} options=${[["", "Writes and refusals"], ["writes", "Writes"], ["refused", "Refusals"], ["all", "Everything, also reads"]]} />
-      <${Choice} label="Leases, Events, the start" value=${query.noise || ""} change=${(noise) => change({ noise })} options=${[["", "Hidden"], ["1", "Shown"]]} />
+      <${Choice} label="Background" value=${query.noise || ""} change=${(noise) => change({ noise })} options=${[["", "Hidden"], ["1", "Leases, Events, the start"]]} />
     <//>
     <${Tabs} label="How it is shown" tabs=${[["", "By order"], ["time", "By time"], ["table", "Table"]]} chosen=${query.by || ""} choose=${(by) => change({ by })} />
     <${Problem} error=${error} />
@@ -83,7 +83,7 @@ function Timeline({ source, route, hasView, session, askToken }) {
         : query.by === "table"
           ? html`<${MarkTable} shown=${shown} query=${query} />`
           : html`<${Picture} marks=${marks} shown=${shown} isByTime=${query.by === "time"} chosen=${chosen} choose=${choose} />`}
-      ${chosen ? html`<${Detail} key=${chosen.key} source=${source} mark=${chosen} marks=${marks} query=${query} close=${() => choose(null)} hasView=${hasView} session=${session} askToken=${askToken} />` : null}
+      ${chosen ? html`<${Detail} key=${chosen.key} source=${source} mark=${chosen} marks=${marks} query=${query} close=${() => { choose(null); document.querySelector(".drawn")?.focus(); }} hasView=${hasView} session=${session} askToken=${askToken} />` : null}
     </div>`;
 }
 
@@ -101,7 +101,7 @@ function Picture({ marks, shown, isByTime, chosen, choose }) {
   const [zoom, setZoom] = useState(null); // a place in STEPS or SPEEDS; null: as much as fits well
   const [hovered, setHovered] = useState(null);
   const scales = isByTime ? SPEEDS : STEPS;
-  const wanted = isByTime ? width / Math.max(shown[shown.length - 1].at - shown[0].at, 0.01) : width / (shown.length + 1);
+  const wanted = isByTime ? width / Math.max(shown[shown.length - 1].at - beginOf(shown), 0.01) : width / (shown.length + 1);
   const fitting = Math.max(scales.findLastIndex((each) => each <= wanted), 0);
   const at = zoom ?? Math.max(fitting, isByTime ? 0 : STEPS.indexOf(64));
   const layout = useMemo(() => layoutOf(shown, scales[Math.min(at, scales.length - 1)], isByTime), [shown, at, isByTime]);
@@ -207,7 +207,7 @@ function Picture({ marks, shown, isByTime, chosen, choose }) {
       ${[...layout.lanes.keys()].map((lane) => html`<span class="lane" key=${lane} style=${{ top: `${laneY(layout, lane) - 28}px` }}>${lane}</span>`)}
     </div>
     <div class="below">
-      <p class="said" role="status">${hovered || chosen ? sentenceOf(hovered || chosen) : `${countText(shown.length)} marks`}</p>
+      <p class="said" role="status">${hovered || chosen ? sentenceOf(hovered || chosen) : `${countText(shown.length)} ${shown.length === 1 ? "mark" : "marks"}`}</p>
       <span class="buttons">
         <button type="button" class="quiet" onClick=${() => zoomTo(at - 1)} aria-label="Zoom out">−</button>
         <button type="button" class="quiet" onClick=${() => zoomTo(at + 1)} aria-label="Zoom in">+</button>

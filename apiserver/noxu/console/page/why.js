@@ -235,13 +235,22 @@ function Result({ result, reasons, owners, field, choose }) {
   const lines = useMemo(() => linesWithPaths(shownResult(result)), [result]);
   const why = (path) => reasons.filter((each) => each.path && covering(each.path, path) && each.what !== "pruned");
   const chosen = field && why(field);
+  const reachable = Math.max(lines.findIndex((each) => each.path === field), 0); // with Tab: arrows lead to the others
   return html`<h2>As it would be stored</h2>
     <p class="because">${field ? html`<code>${field}</code> ${chosen.length ? chosen.map(reasonText).join("; ") : lines.some((each) => each.path === field) ? "is what you have written." : "is not in the object."}${ownersText(owners, field)}` : "Choose a line to see where it comes from."}</p>
-    <div class="code result">${lines.map(({ text, path }) => {
+    <div class="code result" role="group" aria-label="The lines of the object. Arrows move between them." onKeyDown=${moveBetweenLines}>${lines.map(({ text, path }, n) => {
       const [reason] = why(path);
       const [mark, said] = (reason && MARKS[reason.what]) || ["", ""];
-      return html`<button type="button" class=${`${reason ? reason.what : ""} ${path === field ? "chosen" : ""}`} aria-pressed=${path === field} onClick=${() => choose(path)}><span aria-hidden="true" class="mark-of">${mark}</span><span>${text}</span>${said ? html`<span class="unseen">, ${said}</span>` : null}</button>`;
+      return html`<button type="button" class=${`${reason ? reason.what : ""} ${path === field ? "chosen" : ""}`} aria-pressed=${path === field} tabindex=${n === reachable ? 0 : -1} onClick=${() => choose(path)}><span aria-hidden="true" class="mark-of">${mark}</span><span>${text}</span>${said ? html`<span class="unseen">, ${said}</span>` : null}</button>`;
     })}</div>`;
+}
+
+function moveBetweenLines(event) {
+  const { target, key } = event;
+  const to = { ArrowDown: target.nextElementSibling, ArrowUp: target.previousElementSibling, Home: target.parentNode.firstElementChild, End: target.parentNode.lastElementChild }[key];
+  if (!to) return;
+  to.focus();
+  event.preventDefault();
 }
 
 function ownersText(owners, field) {

@@ -79,10 +79,12 @@ export function Choice({ label, value, change, options }) {
 
 export function Tabs({ tabs, chosen, choose, label }) {
   const keyed = (event) => {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (!step) return;
     const at = tabs.findIndex(([name]) => name === chosen);
-    choose(tabs[(at + step + tabs.length) % tabs.length][0]);
+    const next = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: -1 }[event.key];
+    if (next === undefined) return;
+    const to = (next + tabs.length) % tabs.length;
+    choose(tabs[to][0]);
+    event.currentTarget.children[to].focus();
     event.preventDefault();
   };
   return html`<div class="tabs" role="tablist" aria-label=${label} onKeyDown=${keyed}>
