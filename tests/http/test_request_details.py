@@ -128,7 +128,7 @@ def test_what_is_kept_is_limited(server: Noxu, recorder: DetailRecorder, monkeyp
     interventions: Any = server._runner.server.interventions
     interventions.keep_details(wanted=False)
     refused = details(server, send(server, "DELETE", f"{PATH}/none")[0])
-    assert refused["message"].startswith("what this request had is not kept")
+    assert refused["note"].startswith("What this request had is not kept")
 
 
 def test_traces_are_a_few_in_a_second() -> None:

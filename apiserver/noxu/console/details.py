@@ -28,7 +28,7 @@ from noxu.registry.trace import Note, Step, as_json
 from noxu.values import Json, Object
 
 FORGOTTEN_AFTER: Final = 60.0  # seconds without a page
-NOT_KEPT: Final = "what this request had is not kept: it is while a page of the console is open, of the newest writes"
+NOT_KEPT: Final = "What this request had is not kept: it is while a page of the console is open, of the newest writes."
 
 
 def shown(detail: RequestDetail) -> Object:
@@ -82,10 +82,10 @@ def _body(detail: RequestDetail, body: bytes | None, decode: Callable[[bytes], J
 
 
 async def request(call: ControlCall) -> Object:
-    """The details of a write. Raises ApiError NotFound."""
+    """The details of a write; `{"note": "…"}` if they are not kept, which is no failure."""
     detail = call.control.server.interventions.details().of(call.query["id"])
     if detail is None:
-        raise ApiError(404, NOT_KEPT, "NotFound")
+        return {"note": NOT_KEPT}
     return await offload(len(detail.sent or b""), shown, detail)
 
 
