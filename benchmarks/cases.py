@@ -1,7 +1,7 @@
 """How much processor time `noxu test` takes: files of cases of one definition, read, run and reported.
 
     python -m benchmarks.cases --cases 1000 --files 10
-    python -m benchmarks.cases --watch        # what `noxu test --watch` takes for one changed file of them
+    python -m benchmarks.cases --watch        # what `noxu test --watch` takes for one changed file of them, and how soon it is run
 
 Three quarters of the cases are updates that a rule or a bound refuses, a quarter creates objects with defaults. The figure is
 the processor time of the whole command, with the start of Python: of its own process, and of those that it starts.
@@ -18,6 +18,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from itertools import count as endless
 from pathlib import Path
@@ -87,6 +88,28 @@ def rerun(directory: Path) -> float:
     return statistics.median(seconds)
 
 
+def delays(directory: Path) -> list[float]:
+    """The seconds from changes of one file until its cases are reported, of a command that watches as it does for users."""
+    rounds = command.watched(cli.options_of("test", ["--watch", str(directory)]), endless())
+    seconds = []
+    with contextlib.redirect_stdout(io.StringIO()):
+        next(rounds)
+        for n in range(RERUNS):
+            changed = directory / "widgets0_test.yaml"
+            times: list[float] = []
+
+            def change(path: Path = changed, times: list[float] = times) -> None:
+                path.write_text(path.read_text() + "# changed\n")
+                times.append(time.perf_counter())
+
+            timer = threading.Timer(0.2 + 0.007 * n, change)  # at another moment between two looks each time
+            timer.start()
+            next(rounds)
+            seconds.append(time.perf_counter() - times[0])
+            timer.join()
+    return seconds
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", type=int, default=1000)
@@ -102,6 +125,8 @@ def main() -> None:
             (directory / f"widgets{n}_test.yaml").write_text(yaml.safe_dump(value, sort_keys=False))
         if options.watch:
             print(f"{rerun(directory) * 1000:.0f} ms of processor time, the median of {RERUNS} changes of one file")
+            waits = delays(directory)
+            print(f"{min(waits) * 1000:.0f} to {max(waits) * 1000:.0f} ms until its cases are reported")
             return
         before = os.times()
         subprocess.run([sys.executable, "-m", "noxu", "test", made], check=True)

@@ -23,6 +23,7 @@ from benchmarks import console_page
 from benchmarks.history import Client
 from benchmarks.processes import processor_seconds
 from benchmarks.watchers import server
+from noxu.console.stream import LINGER
 
 PATH: Final = "/api/v1/namespaces/default/configmaps"
 RATE: Final = 1_000  # writes a second
@@ -106,7 +107,7 @@ async def measure_server(rounds: int) -> None:
             async with reading(load.port, STREAM) as stream:
                 turn.append(await cost(pid, load))
                 received = stream[0]
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(LINGER + 0.2)
             turn.append(await cost(pid, load))
             if number:
                 for times, each in zip(spent.values(), turn, strict=True):

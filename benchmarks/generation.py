@@ -55,6 +55,8 @@ def wrong(crd: Document, objects: list[Object | BrokenObject]) -> list[str]:
     complaints = []
     for names in rounds:
         outcomes = asyncio.run(validate(Shard([crd, *names.values()]), WriteRules(strict=True)))
+        if refused := next((outcome.error for document, outcome in outcomes if is_crd(document.value)), None):
+            return [f"{crd.name}: servers refuse the CRD itself: {refused}"]
         complaints += [
             f"{crd.name}: {complaint}"
             for document, outcome in outcomes

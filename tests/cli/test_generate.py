@@ -44,6 +44,7 @@ def test_what_is_printed_is_what_validate_accepts_or_refuses(run: Make, write: M
         ("generate widgets.example.com -f kept/kustomization.yaml", 2, "kubectl kustomize kept | noxu generate widgets.example.com -f -"),
         ("generate widgets.example.com", 2, "give the CRDs with -f PATH"),
         ("generate widgets.example.com -f crd.json -n 0", 2, "-n: give a number of at least 1"),
+        ("generate widgets.example.com -f kept.json", 1, "spec.preserveUnknownFields is true, and a server refuses such a CRD of v1"),
         ("generate bolts.example.com -f bolts.json", 1, "spec.a: the enums have no value in common"),
     ],
 )  # fmt: skip
@@ -51,6 +52,8 @@ def test_what_cannot_be_made_is_a_sentence(run: Make, write: Make, line: str, st
     write("crd.json", crd().value)
     a = {"type": "string", "enum": ["a"], "allOf": [{"enum": ["b"]}]}
     bolts = crd({"type": "object", "required": ["a"], "properties": {"a": a}}).value
+    kept = crd().value
+    write("kept.json", {**kept, "spec": {**kept["spec"], "preserveUnknownFields": True}})
     write("bolts.json", {**bolts, "metadata": {"name": "bolts.example.com"}})
     write("kept/kustomization.yaml", "resources: []")
     ran = run(line)

@@ -9,6 +9,7 @@ import json
 import pytest
 
 from noxu.config import Config
+from noxu.console import stream
 from noxu.console.stream import BEAT, MAX_EVENTS, MAX_LINES, Live, Viewer, timeline
 from noxu.control.calls import ControlCall
 from noxu.control.write_log import UNKNOWN_WRITERS
@@ -17,6 +18,7 @@ from noxu.process.server import Server
 from noxu.registry.access import ANONYMOUS
 from noxu.registry.storage_form import SERVER_LEASES
 from noxu_storage.types import Event, Key
+from tests.timing import eventually_async
 
 
 async def test_a_viewer_is_sent_the_writes_after_the_first_line() -> None:
@@ -70,8 +72,9 @@ async def test_a_bug_in_one_line_does_not_end_the_stream(monkeypatch: pytest.Mon
             assert [write[4] for write in line["writes"]] == ["b"]
 
 
-async def test_nothing_is_recorded_after_the_last_viewer_has_left() -> None:
+async def test_nothing_is_recorded_after_the_last_viewer_has_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a server without a viewer does for one is nothing: no filter, no watcher of its log, no task, no notes."""
+    monkeypatch.setattr(stream, "LINGER", 0.0)
     async with Server(Config(port=0)) as server:
         live, app, interventions = server.control.part(Live), server._http.app, server.interventions
         before = (app.filters, list(server.plane.cache.watchers))
@@ -80,6 +83,7 @@ async def test_nothing_is_recorded_after_the_last_viewer_has_left() -> None:
             await anext(other)
             await one.aclose()
             assert any(isinstance(each, RecentRequests) for each in app.filters)
+        await eventually_async(lambda: live._lingering is None)
         assert (app.filters, list(server.plane.cache.watchers)) == before
         assert (live._beating, len(live._events), len(live._awaited)) == (None, 0, 0)
         # a report wants all requests from its first call on: they begin anew, and no viewer ends them
@@ -90,6 +94,15 @@ async def test_nothing_is_recorded_after_the_last_viewer_has_left() -> None:
         interventions.end_requests()
         assert record in app.filters
         assert record.began > since
+
+
+async def test_a_viewer_that_comes_back_at_once_finds_no_gap_in_the_requests() -> None:
+    async with Server(Config(port=0)) as server:
+        live, app = server.control.part(Live), server._http.app
+        for _ in range(2):
+            async with contextlib.aclosing(live.lines()) as lines:
+                await anext(lines)
+            assert any(isinstance(each, RecentRequests) for each in app.filters)
 
 
 async def test_events_that_wait_for_a_line_are_bounded() -> None:

@@ -15,6 +15,7 @@ from noxu.exploration.masks import learn
 from noxu.exploration.plans import CLEAN, RunPlan
 from noxu.exploration.run_programs import KnownTimes
 from noxu.exploration.settings import ControllerCommand, Exploration
+from noxu.values import Object
 from tests.exploration import recordings
 from tests.rows import rows
 
@@ -91,3 +92,20 @@ def test_plans_that_were_judged_meanwhile_are_confirmed_instead() -> None:
     assert candidates.confirmed(Confirmed(1, first.findings[0], [], PLAN, RECORDING, is_stable=False)) is second
     assert candidates.confirmed(Confirmed(2, first.findings[0], [], PLAN, RECORDING, is_stable=True)) is None
     assert candidates.judged(first) is None
+
+
+MARK = {"when": {"created": "widgets"}, "mark": "old", "before": True}
+FIRED = [
+    ("nothing", [], False),
+    ("a revision has a name, and what was to follow did not come", [{"move": MARK}], False),
+    ("the past is shown", [{"move": MARK}, {"move": {"when": {}, "view": {"resource": "widgets"}}}], True),
+    ("a fault has hit", [{"rule": "crash"}], True),
+]
+
+
+@rows(("fired", "had_effect"), [row[1:] for row in FIRED], ids=[row[0] for row in FIRED])
+def test_whether_anything_of_a_plan_has_happened(fired: list[Object], had_effect: bool) -> None:
+    recording = recordings.clean().recording(fired=fired)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr("noxu.exploration.runs.run", lambda *_: recording)
+        assert exploring.attempt(EXPLORATION, LEARNT, PLAN).had_effect is had_effect

@@ -473,6 +473,21 @@ def test_manners_are_judged_by_those_of_clean_runs(habit: str, plan: RunPlan, se
     assert [finding.sentence for finding in judge(usual, plan, recording)] == sentences
 
 
+@pytest.mark.parametrize(("beyond", "number"), [(1, 0), (4, 0), (5, 1)])
+def test_conflicts_are_counted_from_those_of_clean_runs_on(beyond: int, number: int) -> None:
+    """As those of rabbitmq's operator: in a clean run there are four or five, which are tolerated, and by chance six."""
+    asked = [
+        ("update", WIDGETS, 409, 3),
+        ("patch", CONFIGS, 409, 1),
+        ("create", CONFIGS, 409, 9),
+        ("get", WIDGETS, 200, 9),
+    ]
+    recordings = [clean().recording(requests=asked), clean().recording()]
+    usual = clean_runs(recordings, learn(recordings))
+    found = judge(usual, PLAN, clean().recording(habits=[("conflicts", beyond, "widgets a")]))
+    assert len(found) == number
+
+
 @rows(
     "finalizers, owner, sentences",
     [

@@ -141,6 +141,15 @@ def test_other_shapes_come_before_a_second_plan_of_a_shape() -> None:
     assert [title.split(" is ")[0] for title in deleted] == ["configmaps a", "secrets a", "configmaps b", "secrets b"]
 
 
+def test_what_is_another_value_in_each_run_is_no_part_of_a_trigger() -> None:
+    """A revision in a label."""
+    script = clean()
+    script.write("controller", "patch", CONFIGS, "a", metadata={"labels": {"owner": "216"}})
+    script.write("controller", "patch", CONFIGS, "a", metadata={"labels": {"owner": "277"}})
+    moments = [plan.moves[1]["when"] for plan in plans(considered(script), ["stale"]) if "configmaps a" in plan.title]
+    assert moments[0]["changed"] == {"metadata.labels.owner": {}}
+
+
 def test_a_wish_may_be_missed_if_another_one_follows() -> None:
     assert titles(clean(), "unobserved") == [
         "the controller does not see of widgets a that it was created: only what came before, and that then "

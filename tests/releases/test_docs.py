@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from noxu import releases
 from noxu.kinds import facts
 from noxu.releases import gates, kinds, libraries
+from noxu.releases.gated_fields import GATED
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "kubernetes-versions.md"
 RELEASES: Final = range(releases.OLDEST, releases.NEWEST + 1)
+
+COSTS: Final = (libraries.ESTIMATED, libraries.EVALUATED)
 
 
 def gate_lines() -> Iterator[str]:
@@ -34,11 +37,11 @@ def library_lines() -> Iterator[str]:
         yield f"| {library.name} | {new} | {releases.named(library.stored)} | {said} |"
 
 
-def estimate_lines() -> Iterator[str]:
+def cost_lines(costs: Mapping[str, int]) -> Iterator[str]:
     yield "| | since |"
     yield "|---|---|"
-    for since in sorted(set(libraries.ESTIMATED.values())):
-        names = ["==" if name == "_==_" else name for name, own in libraries.ESTIMATED.items() if own == since]
+    for since in sorted(set(costs.values())):
+        names = ["==" if name == "_==_" else name for name, own in costs.items() if own == since]
         yield f"| {', '.join(f'`{name}`' for name in names)} | {releases.named(since)} |"
 
 
@@ -66,6 +69,13 @@ def field_lines() -> Iterator[str]:
         yield f"| {releases.named(since)} | {', '.join(sorted(came[since]))} |"
 
 
+def gated_lines() -> Iterator[str]:
+    yield "| dropped until | gate | fields |"
+    yield "|---|---|---|"
+    for gated in sorted(GATED, key=lambda gated: (gated.until, gated.gate)):
+        yield f"| {releases.named(gated.until)} | `{gated.gate}` | {', '.join(f'`{name}`' for name in gated.fields)} |"
+
+
 def _newest(key: str) -> list[Any]:
     part, _, name = key.rpartition(".")
     fields: list[Any] = facts.types(part).get(name, {}).get("fields", [])
@@ -74,6 +84,6 @@ def _newest(key: str) -> list[Any]:
 
 def test_the_page_has_the_tables_of_the_releases() -> None:
     page = PAGE.read_text()
-    for lines in (gate_lines(), library_lines(), estimate_lines(), kind_lines(), field_lines()):
+    for lines in (gate_lines(), library_lines(), kind_lines(), field_lines(), gated_lines(), *map(cost_lines, COSTS)):
         table = "\n".join(lines)
         assert f"\n\n{table}\n\n" in page, table

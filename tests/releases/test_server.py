@@ -81,6 +81,39 @@ def test_a_field_that_came_later_is_unknown(server: Noxu) -> None:
     assert "hostnameOverride" not in answer["spec"]
 
 
+def test_a_field_whose_gate_is_off_is_dropped(server: Noxu) -> None:
+    spec = {"containers": POD["spec"]["containers"], "hostUsers": False}  # type: ignore[index]
+    pod = {**POD, "metadata": {"name": "of-users"}, "spec": spec}
+    status, answer = post(server, "/api/v1/namespaces/default/pods?fieldValidation=Strict", pod)
+    assert status == 201
+    assert "hostUsers" not in answer["spec"]
+
+
+def test_errors_have_the_texts_of_the_release(server: Noxu) -> None:
+    server.apply(crd("self.size > 0"))
+    widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a", "namespace": "default"}}
+    path = "/apis/example.com/v1/namespaces/default/widgets"
+    rule = "failed rule: self.size > 0"
+    assert (
+        message(post(server, path, {**widget, "spec": {"size": 0, "text": "2"}}))
+        == f'spec: Invalid value: "object": {rule}'
+    )
+    assert message(post(server, path, {**widget, "spec": {"text": "a" * 65}})).startswith(
+        "[spec.text: Too long: may not be longer than 64"
+    )
+    owner = {"apiVersion": "v1", "kind": "Pod", "uid": "u"}
+    owned = {**widget, "metadata": {**widget["metadata"], "ownerReferences": [owner]}}  # type: ignore[dict-item]
+    found = message(post(server, path, {**owned, "spec": {"size": 1, "text": "2"}}))
+    assert 'metadata.ownerReferences[0].name: Invalid value: "": name must not be empty' in found
+
+
+def message(answer: tuple[int, Any]) -> str:
+    """What the answer to an invalid widget says of it."""
+    assert answer[0] == 422
+    text: str = answer[1]["message"]
+    return text.removeprefix('Widget.example.com "a" is invalid: ')
+
+
 def test_documents_have_the_fields_of_the_release(server: Noxu) -> None:
     core = get(server, "/openapi/v3/api/v1")
     assert core["info"] == {"title": "Kubernetes", "version": "v1.29"}

@@ -11,8 +11,8 @@ Directories of kuttl's tests are run, too, each against a server of its own:
     noxu test --nodes 3 -f config/crd tests/e2e
 
 A case that fails has findings at the fields that it expects, each with a diff in YAML, and what the stages of the write said.
-With `--watch` files are polled ten times a second, or less often if there are so many that it would take more than a fiftieth
-of a processor.
+With `--watch` files are looked at fifty times a second, or less often if there are so many that it would take more than a
+fiftieth of a processor. A change is run when two looks, a hundredth of a second apart, have found the same.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ from noxu.values import Object
 
 COVERAGE: Final = "noxu.commands.case_coverage"
 KUTTL: Final = "noxu.commands.kuttl"
-EVERY: Final = 0.1  # seconds between two looks at the files
+EVERY: Final = 0.02  # seconds between two looks at the files
+SETTLED: Final = 0.01  # seconds without a change: a file may be half written
+MOST_LOOKS: Final = 20  # until they settle; a file that changes all the time does not keep the others waiting
 
 
 def run(options: argparse.Namespace) -> int:
@@ -166,13 +168,19 @@ def _unnamed(options: argparse.Namespace, cases: Sequence[CaseReport]) -> Iterat
 # -- again, when files change -----------------------------------------------------------------------------------------
 
 
+_Named = dict[Path, tuple[Signatures, list[Path]]]
+"""What files and directories were when they were last read, and the paths that they name."""
+
+
 def watched(options: argparse.Namespace, rounds: Iterable[int], every: float = EVERY) -> Iterator[int]:
     """Run all files, and in each later round those that a change concerns. Yields the exit status of each run."""
     seen: dict[Path, Signatures] | None = None
-    named: dict[Path, tuple[Signatures, list[Path]]] = {}
+    named: _Named = {}
     for _ in rounds:
         began = time.process_time()
-        states = {unit: _state(unit, named) for unit in _units(options)}
+        states = _states(options, named)
+        if seen is not None and states != seen:
+            states = _settled(options, named, states)
         concerned = [unit for unit, state in states.items() if seen is None or seen.get(unit) != state]
         if concerned or seen is None:
             print(f"-- {time.strftime('%H:%M:%S')}")
@@ -182,7 +190,21 @@ def watched(options: argparse.Namespace, rounds: Iterable[int], every: float = E
         time.sleep(pause)
 
 
-def _state(unit: Path, named: dict[Path, tuple[Signatures, list[Path]]]) -> Signatures:
+def _states(options: argparse.Namespace, named: _Named) -> dict[Path, Signatures]:
+    return {unit: _state(unit, named) for unit in _units(options)}
+
+
+def _settled(options: argparse.Namespace, named: _Named, states: dict[Path, Signatures]) -> dict[Path, Signatures]:
+    """What the files are when they do not change any more, or have changed for MOST_LOOKS."""
+    for _ in range(MOST_LOOKS):
+        time.sleep(SETTLED)
+        before, states = states, _states(options, named)
+        if states == before:
+            break
+    return states
+
+
+def _state(unit: Path, named: _Named) -> Signatures:
     """What a file of cases, and the files that it names, are now. It is read when it has changed: `named` keeps their names."""
     own = _signatures([unit])
     if unit not in named or named[unit][0] != own:

@@ -52,6 +52,8 @@ from noxu_storage.types import Event, Revision
 
 BEAT: Final = 0.1
 """Seconds between two lines: a reader sees no delay, and a thousand writes a second are ten lines."""
+LINGER: Final = 2.0
+"""Seconds after the last viewer for which requests are recorded: it may only load its page again, or go to another view."""
 MAX_EVENTS: Final = 10_000  # of one line; the oldest are lost
 MAX_LINES: Final = 50  # that a viewer has not read, before it loses some
 ENCODED: Final = 500  # marks that are encoded before other tasks run: below a millisecond
@@ -107,6 +109,7 @@ class Live:
         self._answered = 0  # of the requests, those that lines have had
         self._forgetting: asyncio.TimerHandle | None = None
         self._beating: asyncio.Task[None] | None = None
+        self._lingering: asyncio.TimerHandle | None = None
         self.is_over = asyncio.Event()
         control.closing.callback(self._close)
 
@@ -133,7 +136,7 @@ class Live:
     def requests(self) -> RequestRecord:
         """What clients have asked, as far as it is recorded."""
         record = self._server.interventions.begin_requests()
-        if not self._viewers:
+        if not self._viewers and self._lingering is None:
             self._server.interventions.end_requests()
         return record
 
@@ -167,6 +170,9 @@ class Live:
             self._forgetting.cancel()
             self._forgetting = None
         self._server.interventions.keep_details(wanted=True)
+        if self._lingering is not None:
+            self._lingering.cancel()
+            self._lingering = None
         if self._beating is None:
             self._answered = self._server.interventions.begin_requests().answered
             self._beating = asyncio.get_running_loop().create_task(self._beat())
@@ -183,7 +189,12 @@ class Live:
             self._server.interventions.keep_details(wanted=False)
             forget = self._server.interventions.details().clear
             self._forgetting = asyncio.get_running_loop().call_later(FORGOTTEN_AFTER, forget)
-            self._server.interventions.end_requests()
+            self._lingering = asyncio.get_running_loop().call_later(LINGER, self._leave)
+
+    def _leave(self) -> None:
+        """It was the last viewer, and no other one has come."""
+        self._lingering = None
+        self._server.interventions.end_requests()
 
     def _close(self) -> None:
         self.is_over.set()
@@ -192,6 +203,8 @@ class Live:
         self._rest()
         if self._forgetting is not None:
             self._forgetting.cancel()
+        if self._lingering is not None:
+            self._lingering.cancel()
 
     # -- a line
 

@@ -90,7 +90,7 @@ async def until_idle(
             asked = f"{activity.requests - before} requests were answered meanwhile"
             why = "; ".join(reasons) or working or f"no {quiet:g} s passed without a request"
             raise ApiError(504, f"the server is not idle after {within:g} s: {why}; {asked}", "Timeout", {})
-        every = looks.every if has_programs else LOOK_EVERY
+        every = looks.pause(busy=bool(reasons)) if has_programs else LOOK_EVERY
         await asyncio.sleep(every if reasons else min(every, max(quiet_since + quiet - now, 0.0005)))
 
 

@@ -141,18 +141,23 @@ class ProgramSleep:
         self.is_asleep = False
         """Whether all have slept from one look to the next."""
         self._pids: Sequence[int] = ()
+        self._otherwise: bool | None = None  # while all sleep, this does not change
 
     def look(self, pids: Sequence[int]) -> None:
         now = time.monotonic()
         found = _threads(pids, self._threads, self._looked)
         self.is_asleep = have_slept(self._threads, found)
+        if not self.is_asleep:
+            self._otherwise = None
         self._threads, self._looked, self._pids = found, now, pids
 
     def until(self, silent_since: float) -> float:
         """Until when nothing happens, at least, if nothing came to the programs since a moment; AWAKE: that is not known."""
         if not (self.is_asleep and self._threads) or self._looked < silent_since:
             return AWAKE
-        return AWAKE if _may_wake_otherwise(self._pids) else min(state.until for state in self._threads.values())
+        if self._otherwise is None:
+            self._otherwise = _may_wake_otherwise(self._pids)
+        return AWAKE if self._otherwise else min(state.until for state in self._threads.values())
 
 
 class _Memory:

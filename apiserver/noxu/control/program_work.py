@@ -28,6 +28,9 @@ LONGEST: Final = 5.0  # seconds
 LOOKS: Final = 5  # in a quiet time
 LOOK_EVERY: Final = (0.005, 0.05)  # seconds, at least and at most
 FORESEES_EVERY: Final = 0.01  # seconds
+SLOWER: Final = 1.3
+MOST_ALIKE: Final = 10
+"""So many times as long is the pause after a look that was like the one before, and after at most so many."""
 MAX_CONNECTIONS: Final = 200
 """With more it would cost too much to ask which bytes were not read."""
 _READ_AT_ONCE: Final = 4096  # bytes, which are more than a line of these files has
@@ -117,8 +120,8 @@ class ProgramLooks:
         """`quiet`: the quiet time, in seconds. `foresees`: whether it is asked until when they sleep."""
         least, most = LOOK_EVERY
         self._foresees = foresees
-        self.every = min(max(quiet / LOOKS, least), FORESEES_EVERY if foresees else most)
-        """Seconds from one look to the next."""
+        self._every = min(max(quiet / LOOKS, least), most)
+        self._was_busy, self._alike = False, 0  # and how many looks in a row were alike
         self._work, self._quiet = work, quiet
         self._before: dict[int, ProcessState] | None = None
         self._doing = ""
@@ -129,9 +132,18 @@ class ProgramLooks:
         now = processes(pids)
         self._doing = work(self._before, now, unread_bytes(activity.connections(), now)) if pids else ""
         self._before = now if pids else None
-        if self._work is not None and self._foresees:
+        if self._work is not None and self._foresees and not self._doing:
             self._work.sleep.look([*now])
         return bool(pids)
+
+    def pause(self, *, busy: bool) -> float:
+        """Seconds until the next look. While nothing changes they become longer, because a look costs processor time."""
+        if not self._foresees:
+            return self._every
+        is_busy = busy or bool(self._doing)
+        self._alike = min(self._alike + 1, MOST_ALIKE) if is_busy is self._was_busy else 0
+        self._was_busy = is_busy
+        return min(FORESEES_EVERY * SLOWER**self._alike, self._every)
 
     def sleep_until(self, silent_since: float) -> float:
         """Until when all programs sleep at least, after a look; AWAKE: that is not known."""

@@ -155,8 +155,13 @@ def attempt(exploration: Exploration, learnt: Learnt, plan: RunPlan) -> Judged:
     return Judged(plan, findings, recording, time.monotonic() - began, had_effect=_had_effect(plan, recording))
 
 
+_ONLY_MARKS: Final = frozenset({"when", "mark", "before", "through"})
+"""A move with these alone changes nothing."""
+
+
 def _had_effect(plan: RunPlan, recording: RunRecording) -> bool:
-    return bool(recording.fired) or plan.instances > 1 or (bool(plan.steps) and is_done(plan, recording))
+    fired = [hit for hit in recording.fired if "move" not in hit or set(hit["move"]) - _ONLY_MARKS]
+    return bool(fired) or plan.instances > 1 or (bool(plan.steps) and is_done(plan, recording))
 
 
 def explore(

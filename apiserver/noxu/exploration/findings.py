@@ -51,6 +51,8 @@ class CleanRuns(NamedTuple):
     """The numbers of the steps after which the controller is done."""
     in_bursts: Mapping[tuple[str, Shape, int], int] = {}
     """How often it created or deleted each shape in the burst that began with a step, at most."""
+    conflicts: int = 0
+    """How often another write was faster than one of it, at most."""
 
 
 def author_of(change: RecordedChange) -> str:

@@ -42,6 +42,8 @@ from noxu.values import Object
 PANIC: Final = re.compile(r"^(panic: .*|fatal error: .*|thread '.*' panicked at .*)$", re.MULTILINE)
 """A traceback of Python is none: programs catch exceptions, and log them."""
 MAX_PANIC: Final = 200  # characters
+CONFLICT: Final = 409
+_CHANGES: Final = ("update", "patch")  # what is created may also be there already
 
 
 def clean_runs(recordings: Sequence[RunRecording], mask: Mask) -> CleanRuns:
@@ -58,7 +60,12 @@ def clean_runs(recordings: Sequence[RunRecording], mask: Mask) -> CleanRuns:
     first = recordings[0]
     ends = [end_state(at_step(first, step), mask) for step in range(number_of_steps(first) + 1)]
     habits = frozenset(name for recording in recordings for name, _, _ in recording.habits)
-    return CleanRuns(mask, ends, created, deleted, seconds, habits, ends_of_bursts(first), in_bursts)
+    conflicts = max(_conflicts(recording) for recording in recordings)
+    return CleanRuns(mask, ends, created, deleted, seconds, habits, ends_of_bursts(first), in_bursts, conflicts)
+
+
+def _conflicts(recording: RunRecording) -> int:
+    return sum(number for verb, _, code, number in recording.requests if code == CONFLICT and verb in _CHANGES)
 
 
 def is_usual(
@@ -154,7 +161,8 @@ _JUDGED: Final = ("hot_loops", "fights", "retries_without_backoff", "early_retri
 
 
 _COINCIDENCE: Final = {"early_retries": 2}
-"""So many may be by chance: an event comes, and the controller tries again because of that."""
+"""So many may be by chance: an event comes, and the controller tries again because of that. Conflicts, of which some are tolerated
+in each run, count from those of the clean runs on: they come and go with the time that everything takes."""
 
 
 def _manners(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> Iterator[RunFinding]:
@@ -165,7 +173,7 @@ def _manners(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> Iterat
     for name, number, note in recording.habits:
         if name not in _JUDGED or name in clean.habits or (name == "conflicts" and plan.instances > 1):
             continue
-        if number <= _COINCIDENCE.get(name, 0):
+        if number <= (clean.conflicts if name == "conflicts" else _COINCIDENCE.get(name, 0)):
             continue
         habit = HABITS[name]
         often = "" if number == 1 else f", {number} times"

@@ -92,8 +92,8 @@ def triggers_of(change: RecordedChange) -> Iterator[tuple[Object, str]]:
             states: Object = {}
         else:
             states = {"from": before, "to": after}
-        if isinstance(before, str) and (len(before) > 60 or len(str(after)) > 60):
-            states = {}
+        if isinstance(before, str) and (path[0] == "metadata" or len(before) > 60 or len(str(after)) > 60):
+            states = {}  # labels and annotations hold revisions, digests and times, which are others in each run
         name = ".".join(path)
         yield {"updated": place.resource, **which, "changed": {name: states}}, _words(name, before, after)
 

@@ -41,6 +41,10 @@ def resource_of(documents: Iterable[Document], reference: str) -> Resource:
         known = ", ".join(sorted(crds)) or "none"
         raise UnknownDefinition(f"no CRD is named {name}; there are: {known}")
     versions = versions_of(crds[name])
+    if _keeps_unknown_fields(crds[name]):
+        raise CannotGenerate(
+            "", "spec.preserveUnknownFields is true, and a server refuses such a CRD of v1: `noxu lint`"
+        )
     served = {resource.version: resource for resource in versions.all}
     if version and version not in served:
         raise UnknownDefinition(f"{name} has no version {version}; there are: {', '.join(served)}")
@@ -48,6 +52,13 @@ def resource_of(documents: Iterable[Document], reference: str) -> Resource:
     if resource.raw_schema is None:
         raise CannotGenerate("", f"version {resource.version} has no schema, and a server refuses a CRD without one")
     return resource
+
+
+def _keeps_unknown_fields(document: Document) -> bool:
+    """Whether a CRD of v1 has what only v1beta1 may have; one of v1beta1 is read as v1."""
+    spec = document.value.get("spec")
+    is_v1 = document.value.get("apiVersion") == "apiextensions.k8s.io/v1"
+    return is_v1 and isinstance(spec, dict) and spec.get("preserveUnknownFields") is True
 
 
 def versions_of(document: Document) -> Versions:

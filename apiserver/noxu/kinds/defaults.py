@@ -21,13 +21,15 @@ from noxu.cpu_budget import spend
 from noxu.go.structs import FEW, ITEM_UNITS
 from noxu.kinds import facts
 from noxu.kinds.facts import ReleasePart
-from noxu.releases import NEWEST
+from noxu.releases import NEWEST, OLDEST
 from noxu.values import Json, Object, copy
 
 Fill = Callable[[Any], None]
 
-GATES: Final = frozenset({"MaxUnavailableStatefulSet", "SELinuxMountReadWriteOncePod"})
-"""The feature gates of rules that are on by default."""
+GATES: Final = {"MaxUnavailableStatefulSet": 35, "SELinuxMountReadWriteOncePod": 28}
+"""The feature gates of rules that are on by default, and since which release."""
+_SINCE: Final = {"status.loadBalancer.ingress[*].ipMode": 30}
+"""The paths of rules whose gate was off in older releases, and is gone: LoadBalancerIPMode."""
 _WRITTEN_ELSEWHERE: Final = ("stringData", "now")
 """Computations that the code of a kind does."""
 _QUANTITIES: Final = "core/v1.ResourceList"
@@ -127,7 +129,9 @@ Scope = dict[str, Any]
 
 def _rule(key: str, rule: Object, release: int) -> Fill | None:
     """A rule of the data as a function; None if it does not hold, or is about a field that the release does not have."""
-    if rule.get("compute") in _WRITTEN_ELSEWHERE or rule.get("gate", "") not in GATES | {""} or "key" in rule:
+    is_on = "gate" not in rule or GATES.get(rule["gate"], NEWEST + 1) <= release
+    is_on = is_on and _SINCE.get(rule["path"], OLDEST) <= release
+    if rule.get("compute") in _WRITTEN_ELSEWHERE or not is_on or "key" in rule:
         return None
     conditions = _conditions(key, rule.get("when", []))
     if conditions is None:

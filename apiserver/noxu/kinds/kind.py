@@ -117,6 +117,9 @@ STORED_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "p
 VIRTUAL_VERBS: Final = ("create",)
 """The verbs of virtual resources, which are answered, but not stored."""
 
+Drop: TypeAlias = Callable[[Object, Object | None], None]
+"""(the new object, the old one): drops fields, in place."""
+
 NOW: Final = {"now": True}
 """In `Kind.initial`: the time of the write."""
 METADATA_LABELS: Final = ("metadata.name", "metadata.namespace")
@@ -249,6 +252,8 @@ class Kind:
     """The error for a field label that is not known, with %s for it; "": the usual one."""
     fill: Callable[[], Fill | None] = lambda: None
     """The function that fills in the defaults of the data, made by the first call; None if there are none."""
+    drop: Callable[[], Drop | None] = lambda: None
+    """The function that drops fields whose gate is off in the release, made by the first call; None if it keeps them all."""
     load_rules: Callable[[], Rules] = _no_rules
     """The rules, whose module is imported by the first call."""
 
@@ -304,6 +309,9 @@ def prepare(kind: Kind, new: Object, old: Object | None, context: Context = Cont
             _put(new, path, (context.now or None) if value == NOW else copy(value))
     else:
         _restore(kind, new, old, context.subresource)
+    drop = kind.drop()
+    if drop is not None:
+        drop(new, old)
     kind.load_rules().complete(new, old, context)
     metadata = new.setdefault("metadata", {})
     if kind.first_generation is None:

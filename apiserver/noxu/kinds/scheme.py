@@ -23,7 +23,7 @@ from noxu.go.structs import List, Map, Struct, Type
 from noxu.go.text import quote
 from noxu.kinds import authorization, core, defaults, facts, meta
 from noxu.kinds.addresses import address_texts
-from noxu.kinds.kind import METADATA_LABELS, STORED_VERBS, Kind, Label, Propagation, Rules, Subresource
+from noxu.kinds.kind import METADATA_LABELS, STORED_VERBS, Drop, Kind, Label, Propagation, Rules, Subresource
 from noxu.releases import NEWEST, OLDEST
 from noxu.values import Object, nested_field
 
@@ -173,15 +173,25 @@ def kinds_of(declarations: list[Object], release: int = NEWEST) -> tuple[Kind, .
     return tuple(_kind(declaration, release) for declaration in declarations)
 
 
+_GATES: Final = f"{__package__}.gates"
+
+
+def _dropper(struct: Struct, release: int) -> Drop | None:
+    """What drops fields whose gate is off; the newest release has no such function, and its module is not imported."""
+    found: Drop | None = None if release == NEWEST else import_module(_GATES).dropper(struct, release)
+    return found
+
+
 def _kind(declaration: Object, release: int) -> Kind:
     strategy, labels = declaration.get("strategy", {}), declaration.get("selectable", {})
     group, kind, plural = declaration["group"], declaration["kind"], declaration["plural"]
     name_rule = _NAME_RULES[declaration.get("nameRule", "pathSegment")]
+    struct = facts.struct(declaration["type"], release)
     return Kind(
         group=group,
         version=declaration["version"],
         kind=kind,
-        struct=facts.struct(declaration["type"], release),
+        struct=struct,
         plural=plural,
         singular=declaration.get("singular", kind.lower()),
         namespaced=declaration["namespaced"],
@@ -212,6 +222,7 @@ def _kind(declaration: Object, release: int) -> Kind:
         },
         unknown_label=labels.get("message", ""),
         fill=partial(defaults.defaulter, declaration["type"], release),
+        drop=partial(_dropper, struct, release),
         load_rules=partial(_rules_of, group, kind),
     )
 

@@ -387,7 +387,13 @@ def _apply_rules(draft: Draft, rules: RuleValidator, schema: Structural, wrong: 
         correlation = Correlated(draft.new, draft.old, schema)
     cpu_budget = LoopBudget() if in_loop() else RuleBudget()
     began = perf_counter()
-    result = rules.validate(draft.new, draft.old, correlation=correlation, cpu_budget=cpu_budget)
+    result = rules.validate(
+        draft.new,
+        draft.old,
+        correlation=correlation,
+        cpu_budget=cpu_budget,
+        release=draft.request.features.release,
+    )
     draft.outcome.rule_seconds = perf_counter() - began
     wrong += result.errors  # after those of the schema, as upstream
     draft.outcome.warnings += result.warnings

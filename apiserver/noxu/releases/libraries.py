@@ -66,6 +66,10 @@ LIBRARIES: Final = (
 LITERALS_CHECKED: Final = 30
 """From here on the compiler checks literals of durations, timestamps and patterns; before, evaluating them fails."""
 
+VALUES_SHOWN: Final = 35
+"""From here on the error of a rule shows the value, and none of an object or list; before, the type that the schema declares
+(pkg/apiserver/schema/cel/validation.go of k8s.io/apiextensions-apiserver)."""
+
 ESTIMATED: Final[dict[str, int]] = {
     "_==_": 32,
     **dict.fromkeys(
@@ -74,6 +78,10 @@ ESTIMATED: Final[dict[str, int]] = {
 }
 """From which release on the estimates of costs know a function's own costs; before, a call costs 1, and a comparison of
 values of Kubernetes' types as much as one of strings of any length (pkg/cel/library/cost.go, CostEstimator.EstimateCallCost)."""
+
+EVALUATED: Final[dict[str, int]] = {"quantity": 30, "isQuantity": 30, "_==_": 32}
+"""From which release on a call costs what the function itself says when it is evaluated; before, 1, and a comparison of
+addresses as much as one of their bytes (pkg/cel/library/cost.go, CostEstimator.CallCost)."""
 
 
 def missing(release: int, *, stored: bool = False) -> tuple[Library, ...]:

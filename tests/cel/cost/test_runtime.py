@@ -60,6 +60,23 @@ def test_a_call_costs(function: str, overload: str, args: list[Any], result: Any
     assert call_cost(function, (overload,))(args, result) == cost
 
 
+ADDRESSES = [parse_address("::1"), parse_address("::1")]
+OLDER: list[tuple[str, str, str, list[Any], dict[int, int]]] = [
+    ("a quantity", "quantity", "string_to_quantity", ["1" * 25], {29: 1, 30: 3, 37: 3}),
+    ("a text that may be one", "isQuantity", "is_quantity_string", ["1" * 25], {29: 1, 30: 3, 37: 3}),
+    ("a comparison of addresses", "_==_", "equals", ADDRESSES, {30: 2, 31: 2, 32: 1, 37: 1}),
+    ("a comparison of texts", "_==_", "equals", [TWELVE, TWELVE], {29: 2, 31: 2, 32: 2, 37: 2}),
+    ("a call that always had a cost", "lowerAscii", "string_lower_ascii", [TWELVE], {29: 2, 37: 2}),
+]
+
+
+@rows(("function", "overload", "args", "costs"), [row[1:] for row in OLDER], ids=[row[0] for row in OLDER])
+def test_an_older_release_does_not_know_all_costs(
+    function: str, overload: str, args: list[Any], costs: dict[int, int]
+) -> None:
+    assert {release: call_cost(function, (overload,), release)(args, True) for release in costs} == costs
+
+
 def test_of_several_overloads_only_the_function_counts() -> None:
     assert call_cost("_<_", ("less_string", "less_int64"))([TWELVE, TWELVE], False) == 1
     assert call_cost("trim", ("a", "b"))([TWELVE], "") == 2

@@ -190,3 +190,22 @@ def test_failed_rules_are_kept_with_the_values_that_they_used() -> None:
 
 def test_a_schema_without_rules_costs_nothing() -> None:
     assert validate(I, {"i": 1}) == ValidationResult([], [], BUDGET, [])
+
+
+@rows(
+    ("schema", "value", "bodies"),
+    [
+        (
+            ruled(I, "self.i > 0"),
+            {"i": 0},
+            {34: 'Invalid value: "object": failed rule: self.i > 0', 35: "Invalid value: failed rule: self.i > 0"},
+        ),
+        (
+            {"type": "object", "properties": {"i": ruled({"type": "integer"}, "self > 0")}},
+            {"i": 0},
+            {34: 'Invalid value: "integer": failed rule: self > 0', 35: "Invalid value: 0: failed rule: self > 0"},
+        ),
+    ],
+)
+def test_the_error_of_a_rule_shows_the_type_in_older_releases(schema: Any, value: Any, bodies: dict[int, str]) -> None:
+    assert {release: validate(schema, value, release=release).errors[0].body for release in bodies} == bodies

@@ -21,6 +21,8 @@ from noxu.cel.values.conversions import go_type
 from noxu.cel.values.numbers import MAX_UINT64, Uint
 from noxu.cel.values.times import Duration, Timestamp
 from noxu.cel.values.values import LISTS, MAPS, Opaque, Value, size, type_of
+from noxu.releases import NEWEST, OLDEST
+from noxu.releases.libraries import EVALUATED
 
 PER_CALL_LIMIT: Final = 1_000_000
 LIST_COST: Final = 10
@@ -219,7 +221,7 @@ _STANDARD: Final[dict[str, CallCost]] = {  # the language's functions, by overlo
         for order in ("less", "less_equals", "greater", "greater_equals")
         for kind in ("string", "bytes")
     },
-    "not_equals": _compared,
+    **dict.fromkeys(("equals", "not_equals"), _compared),
     **dict.fromkeys(("add_string", "add_bytes"), _added),
     **dict.fromkeys(("matches", "matches_string"), _search),
     "contains_string": _contains,
@@ -237,13 +239,13 @@ _BY_FUNCTION_AND_OVERLOAD: Final[dict[tuple[str, str], CallCost]] = {
 }
 
 
-def call_cost(function: str, overloads: Sequence[str]) -> CallCost:
-    """The cost of a call for which the checker found these overloads. If there are several, only the name counts."""
+def call_cost(function: str, overloads: Sequence[str], release: int = NEWEST) -> CallCost:
+    """The cost of a call for which the checker found these overloads. If there are several, only the name counts.
+
+    `release`: of Kubernetes, as some do not know the costs of all functions (`releases.libraries.EVALUATED`).
+    """
     overload = overloads[0] if len(overloads) == 1 else ""
-    return (
-        _EXTENSIONS.get(overload)
-        or _BY_FUNCTION_AND_OVERLOAD.get((function, overload))
-        or _KUBERNETES.get(function)
-        or _STANDARD.get(overload)
-        or nominal
-    )
+    kubernetes = None
+    if release >= EVALUATED.get(function, OLDEST):
+        kubernetes = _BY_FUNCTION_AND_OVERLOAD.get((function, overload)) or _KUBERNETES.get(function)
+    return _EXTENSIONS.get(overload) or kubernetes or _STANDARD.get(overload) or nominal

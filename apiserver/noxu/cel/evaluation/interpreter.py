@@ -316,7 +316,7 @@ class _Interpreter:
         run = function.implementation(node.overloads)
         if constant_pattern:
             run = _on_text(run)
-        return CallPlan(run, call_cost(node.function, node.overloads), in_turn)
+        return CallPlan(run, call_cost(node.function, node.overloads, self.environment.release), in_turn)
 
     def logic(self, node: Call, scope: _Scope | None) -> Value:
         decisive = node.function == "_||_"
@@ -342,7 +342,7 @@ class _Interpreter:
             except CelError as incomparable:
                 if node.function == "_==_":
                     error = _untraced(incomparable)
-        cost = call_cost(node.function, node.overloads)
+        cost = call_cost(node.function, node.overloads, self.environment.release)
         self.charge(cost([left_error or left, right_error or right], None))
         if error is not None:
             raise error

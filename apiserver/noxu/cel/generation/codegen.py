@@ -272,7 +272,7 @@ class _Generator:
         """A call of the Python function that `run` names, and of the function that computes its cost."""
         writer = self.writer
         writer.allocates = True
-        cost = call_cost(node.function, node.overloads)
+        cost = call_cost(node.function, node.overloads, self.environment.release)
         if cost is nominal:
             writer.charge(1)
             return Operand(writer.temp(f"{run}({', '.join(args)})"), "value")

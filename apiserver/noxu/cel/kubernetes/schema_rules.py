@@ -7,6 +7,7 @@ calls `SchemaRules` for each node with rules. It adds up the estimates, as all r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final, NamedTuple, Protocol
 
 from noxu.api.field import FieldError, Path, Verbatim, child, forbidden, index, internal, invalid
@@ -68,6 +69,7 @@ class SchemaRules:
         Kubernetes, which decides what rules may use.
         """
         self._declarations = Declarations(root)
+        self._release = release
         self._environments = of_release(release)
         self._stored_rules = stored_rules
         self._stored_messages = stored_messages
@@ -140,11 +142,18 @@ class SchemaRules:
         if self._budget_of_defaults < 0:
             return []
         validator = RuleValidator(schema, root=root)
-        budget, cpu_budget = self._budget_of_defaults, self._cpu_budget
-        result = validator.validate(default, default, path=path, budget=budget, cpu_budget=cpu_budget)
+        validate = partial(
+            validator.validate,
+            default,
+            path=path,
+            budget=self._budget_of_defaults,
+            cpu_budget=self._cpu_budget,
+            release=self._release,
+        )
+        result = validate(default)
         remaining = result.remaining
         if not result.errors:
-            result = validator.validate(default, None, path=path, budget=budget, cpu_budget=cpu_budget)
+            result = validate(None)
         self._budget_of_defaults = min(remaining, result.remaining)
         return result.errors
 

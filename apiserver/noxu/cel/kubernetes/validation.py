@@ -29,6 +29,7 @@ from noxu.api.field import (
     key,
     required,
 )
+from noxu.cel.checking.environment import NEWEST_ENVIRONMENTS, Environments, of_release
 from noxu.cel.cost.runtime import PER_CALL_LIMIT
 from noxu.cel.errors import NO_SUCH_OVERLOAD, CostExceeded, MemoryExceeded, TimeExceeded
 from noxu.cel.generation.codegen import FALLBACK_ERRORS, GeneratedRule
@@ -38,6 +39,8 @@ from noxu.cel.types.schema_types import DeclType, decl_type, escape, with_type_a
 from noxu.cel.values.values import NONE, Optional, Value, from_json_or_failed
 from noxu.cpu_budget import CHECK_INTERVAL, CURRENT, CpuBudget, checkpoint
 from noxu.go.text import quote, trim_space
+from noxu.releases import NEWEST
+from noxu.releases.libraries import VALUES_SHOWN
 from noxu.schema.correlation import Correlated
 from noxu.schema.structural import Structural, ValidationRule, has_rules
 from noxu.values import Json, cached_property
@@ -96,11 +99,23 @@ class RuleValidator:
         """`root`: the schema is that of a resource or of an embedded resource, with apiVersion, kind and metadata."""
         self._schema = schema
         self._root = root
+        self._older: dict[int, _Node | None] = {}
 
     @cached_property
     def _node(self) -> _Node | None:
+        return self._compiled(NEWEST_ENVIRONMENTS)
+
+    def _compiled(self, environments: Environments) -> _Node | None:
         schema, root = self._schema, self._root
-        return _Node(schema, decl_type(schema, is_root=root), root=root) if has_rules(schema) else None
+        declared = decl_type(schema, is_root=root)
+        return _Node(schema, declared, environments, root=root) if has_rules(schema) else None
+
+    def _of_release(self, release: int) -> _Node | None:
+        if release == NEWEST:
+            return self._node
+        if release not in self._older:
+            self._older[release] = self._compiled(of_release(release))  # kept: what is compiled is for one release
+        return self._older[release]
 
     def validate(
         self,
@@ -111,17 +126,19 @@ class RuleValidator:
         correlation: Correlated | None = None,
         budget: int = BUDGET,
         cpu_budget: CpuBudget | None = None,
+        release: int = NEWEST,
     ) -> ValidationResult:
-        """Evaluate the rules on a value. `old` is None if there is no old value.
+        """Evaluate the rules on a value, as a release of Kubernetes does. `old` is None if there is no old value.
 
         With a `correlation` of the two, errors of unchanged values become warnings. A rule that `cpu_budget` interrupts is
         an error, and no rule after it is evaluated. Raises what `cpu_budget` raises otherwise.
         """
-        run = _Run(budget, cpu_budget)
-        if self._node is not None:
+        run = _Run(budget, cpu_budget, release)
+        node = self._of_release(release)
+        if node is not None:
             token = CURRENT.set(cpu_budget)
             try:
-                run.node(self._node, (path,), new, old, _Ratchet(correlation, None))
+                run.node(node, (path,), new, old, _Ratchet(correlation, None))
             except _Exhausted:
                 run.budget = -1
             finally:
@@ -146,18 +163,21 @@ _NOT_TYPED: Final = "rule compiler initialization error: failed to convert to de
 class _Node:
     """A node of the schema that has rules, or nodes with rules below it."""
 
-    def __init__(self, schema: Structural, declared: DeclType | None, *, root: bool) -> None:
+    def __init__(
+        self, schema: Structural, declared: DeclType | None, environments: Environments, *, root: bool
+    ) -> None:
         self.type = schema.type
         self.schema = schema
+        self._environments = environments
         self.schema_in_rules = with_type_and_object_meta(schema) if root else schema
         self.declared = declared
         self.has_rules = bool(schema.rules)
         element = declared.element if declared else None
-        self.items = _node_below(schema.items, element)
-        self.values = _node_below(schema.values, element)
+        self.items = _node_below(schema.items, element, environments)
+        self.values = _node_below(schema.values, element, environments)
         self.properties: dict[str, _Node] = {}
         for name, property_ in schema.properties.items():
-            if has_rules(property_) and (node := _property(name, property_, declared)):
+            if has_rules(property_) and (node := _property(name, property_, declared, environments)):
                 self.properties[name] = node
         self.correlated = schema.map_type in (None, "granular", "atomic")
 
@@ -167,7 +187,16 @@ class _Node:
             return []
         compiled = []
         for rule in self.schema.rules:
-            compiled.append(CompiledRule(rule, self.schema, self.declared, stored=True, stored_message=True))
+            compiled.append(
+                CompiledRule(
+                    rule,
+                    self.schema,
+                    self.declared,
+                    stored=True,
+                    stored_message=True,
+                    environments=self._environments,
+                )
+            )
             checkpoint()
         return compiled
 
@@ -176,20 +205,20 @@ class _Node:
         return any(rule.condition.uses_old_self for rule in self.rules)
 
 
-def _node_below(schema: Structural | None, declared: DeclType | None) -> _Node | None:
+def _node_below(schema: Structural | None, declared: DeclType | None, environments: Environments) -> _Node | None:
     if schema is None or not has_rules(schema):
         return None
-    return _Node(schema, declared, root=schema.embedded_resource)
+    return _Node(schema, declared, environments, root=schema.embedded_resource)
 
 
-def _property(name: str, schema: Structural, parent: DeclType | None) -> _Node | None:
+def _property(name: str, schema: Structural, parent: DeclType | None, environments: Environments) -> _Node | None:
     """The node of a property; None if it has no type, as upstream does not validate it."""
     identifier = escape(name)
     if identifier is None:
         declared = decl_type(schema, is_root=schema.embedded_resource)
     else:
         declared = (parent.fields or {}).get(identifier) if parent else None
-    return _Node(schema, declared, root=schema.embedded_resource) if declared else None
+    return _Node(schema, declared, environments, root=schema.embedded_resource) if declared else None
 
 
 _Location: TypeAlias = tuple[object, ...]
@@ -257,9 +286,10 @@ class _Exhausted(Exception):
 class _Run:
     """One validation. `budget` is what remains; a generated rule may cost `allowed` until it calls `next_limit` again."""
 
-    def __init__(self, budget: int, cpu_budget: CpuBudget | None) -> None:
+    def __init__(self, budget: int, cpu_budget: CpuBudget | None, release: int = NEWEST) -> None:
         self.budget = budget
         self.cpu_budget = cpu_budget
+        self.release = release
         self.first_limit = PER_CALL_LIMIT if cpu_budget is None else CHECK_INTERVAL
         self.allowed = self.first_limit
         self.errors: list[FieldError] = []
@@ -430,6 +460,8 @@ class _NodeRun:
             trim_space(rule.rule.message) if rule.rule.message else f"failed rule: {_message_or_rule(rule.rule)}"
         )
         value = OMIT if self.node.type in ("object", "array") else self.new
+        if self.run.release < VALUES_SHOWN:
+            value = self.node.type
         error = _field_error(rule.rule.reason, path, value, detail)
         if len(self.run.failed) < MAX_FAILURES:
             self.run.failed.append(FailedRule(error, rule, variables))

@@ -5,8 +5,9 @@
 //
 // Lines of one look are one path: a path costs, a segment hardly does.
 
-export const LANE_HEIGHT = 62;
-export const AXIS = 28; // pixels above the first lane
+const [TALLEST, LOWEST] = [62, 22]; // pixels of a lane; low ones have no texts beside their marks
+const PICTURE = 600; // pixels that the lanes share, as far as LOWEST allows
+const AXIS = 28; // pixels above the first lane
 const MARGIN = 40; // right of the newest mark, and left of the first
 const LEAST_TEXT = 52;
 const LONGEST_TEXT = 210; // pixels below a mark
@@ -31,7 +32,8 @@ export function layoutOf(marks, step, isByTime) {
     if (mark.id) byId.set(mark.id, n);
   }
   for (const mark of marks) for (const lane of mark.to || []) if (!lanes.has(lane)) lanes.set(lane, lanes.size);
-  return { marks, lanes, xs, index, byId, step, isByTime, width: (marks.length ? xs[marks.length - 1] : 0) + 2 * MARGIN };
+  const laneHeight = Math.min(Math.max(Math.floor(PICTURE / lanes.size), LOWEST), TALLEST);
+  return { marks, lanes, laneHeight, xs, index, byId, step, isByTime, width: (marks.length ? xs[marks.length - 1] : 0) + 2 * MARGIN };
 }
 
 // The first mark at or right of x.
@@ -45,7 +47,11 @@ export function firstAt(xs, x) {
   return low;
 }
 
-export const laneY = (layout, lane) => AXIS + layout.lanes.get(lane) * LANE_HEIGHT + LANE_HEIGHT / 2 + 6;
+const laneY = (layout, lane) => AXIS + (layout.lanes.get(lane) + 0.5) * layout.laneHeight + Math.min(layout.laneHeight / 10, 6);
+export const heightOf = (layout) => AXIS + layout.lanes.size * layout.laneHeight + 12;
+
+// Where the name of a lane begins: above its line, in a low lane on it.
+export const nameY = (layout, lane) => laneY(layout, lane) - Math.min(28, layout.laneHeight / 2 + 1);
 
 export function markNear(layout, x, y) {
   let [best, distance] = [null, NEAR];
@@ -67,7 +73,7 @@ export function draw(context, layout, view, colours, texts) {
   const { marks, xs, lanes, index } = layout;
   context.clearRect(0, 0, width, height);
   const [from, to] = [firstAt(xs, left - 300), firstAt(xs, left + width + 300)];
-  const isDense = !layout.isByTime ? layout.step < 9 : to - from > 400;
+  const isDense = layout.laneHeight < 30 ? layout.step < 52 || layout.isByTime : !layout.isByTime ? layout.step < 9 : to - from > 400;
   context.lineWidth = 1;
   context.strokeStyle = colours.line;
   context.beginPath();
@@ -216,17 +222,17 @@ function drawMarks(context, layout, view, colours, texts, from, to, isDense) {
     context.fillStyle = colours[what];
     context.fill(path);
   }
-  if (layout.isByTime || layout.step < 52) return;
+  if (layout.isByTime || layout.step < 52 || layout.laneHeight < 48) return;
   context.font = texts.small;
   const before = new Map(); // by lane, where the last mark was: a text has the room since then
   for (let n = from; n < to; n++) {
     const mark = layout.marks[n];
+    const x = layout.xs[n] - view.left;
+    if (x < 0) continue;
     context.globalAlpha = view.chain && !view.chain.has(mark.key) ? 0.4 : 1;
     context.fillStyle = mark.what === "refused" ? colours.refused : colours.faint;
-    const x = layout.xs[n] - view.left;
     const room = Math.min(Math.max(x - Math.max(before.get(mark.lane) ?? 0, 0) - 10, LEAST_TEXT), LONGEST_TEXT);
     before.set(mark.lane, x);
-    if (x < 0) continue;
     const isInside = x - 4 >= LEAST_TEXT;
     context.textAlign = isInside ? "right" : "left"; // left of the mark's own place: an arrow leaves it there
     context.fillText(texts.of(mark, room), isInside ? x - 4 : 0, laneY(layout, mark.lane) + 20);

@@ -1,7 +1,7 @@
 // Timeline of a reconcile: which client wrote what, who was shown it, and what each wrote next. Live, from one stream.
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./vendor/preact.js";
 import { go, hrefOf } from "./router.js";
-import { AXIS, beginOf, draw, firstAt, LANE_HEIGHT, laneY, layoutOf, markNear } from "./drawing.js";
+import { beginOf, draw, firstAt, heightOf, layoutOf, markNear, nameY } from "./drawing.js";
 import { actionText, addAnswer, addMarks, chainOf, MOST_MARKS, newMarks, objectText, receiveLate, selectMarks, sentenceOf, timeText, verbText } from "./marks.js";
 import { BreakHere } from "./break.js";
 import { Course } from "./course.js";
@@ -106,7 +106,7 @@ function Picture({ marks, shown, isByTime, chosen, choose }) {
   const at = zoom ?? Math.max(fitting, isByTime ? 0 : STEPS.indexOf(64));
   const layout = useMemo(() => layoutOf(shown, scales[Math.min(at, scales.length - 1)], isByTime), [shown, at, isByTime]);
   const chain = useMemo(() => chosen && chainOf(marks, chosen), [chosen, marks.version]);
-  const height = AXIS + layout.lanes.size * LANE_HEIGHT + 12;
+  const height = heightOf(layout);
   const most = Math.max(layout.width - width, 0);
 
   useLayoutEffect(() => {
@@ -204,7 +204,7 @@ function Picture({ marks, shown, isByTime, chosen, choose }) {
   return html`<div>
     <div class="drawn" tabindex="0" role="application" aria-label="Timeline. Arrows move between marks, Enter opens one, plus and minus zoom. The tab Table has the same as text." onKeyDown=${keyed}>
       <canvas ref=${canvas} style=${{ height: `${height}px` }} aria-hidden="true" ...${pointer}></canvas>
-      ${[...layout.lanes.keys()].map((lane) => html`<span class="lane" key=${lane} style=${{ top: `${laneY(layout, lane) - 28}px` }}>${lane}</span>`)}
+      ${[...layout.lanes.keys()].map((lane) => html`<span class="lane" key=${lane} style=${{ top: `${nameY(layout, lane)}px` }}>${lane}</span>`)}
     </div>
     <div class="below">
       <p class="said" role="status">${hovered || chosen ? sentenceOf(hovered || chosen) : `${countText(shown.length)} ${shown.length === 1 ? "mark" : "marks"}`}</p>

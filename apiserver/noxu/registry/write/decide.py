@@ -10,6 +10,8 @@ A stage changes `draft.new` in place, unless it replaces it as a whole; it never
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from importlib import import_module
+from typing import Final
 
 from noxu.api import errors, meta
 from noxu.api import field as fields
@@ -28,6 +30,7 @@ from noxu.registry.patch import ObjectPatch
 from noxu.registry.stored_object import is_valid, key_of
 from noxu.registry.strategies import STRATEGIES, Grace, finalization_of
 from noxu.registry.write.arrive import default, form_of, metadata_of, put_into_namespace, read_body, separate
+from noxu.releases import NEWEST
 from noxu.values import Json, Object, copy
 
 # -- owners -------------------------------------------------------------------------------------------------------------
@@ -242,11 +245,19 @@ def release(draft: Draft, *, is_certain: bool = True) -> None:
 # -- validation, and validating admission -------------------------------------------------------------------------------
 
 
+_RELEASED_TEXTS: Final = "noxu.api.released_texts"
+"""Imported for older releases only."""
+
+
 def validate(draft: Draft) -> None:
     """Validate metadata, schema, lists and x-kubernetes-validations."""
     draft.outcome.errors = []  # the stage may be repeated in a thread
     STRATEGIES[draft.resource.type].validate(draft)
     if draft.outcome.errors:
+        release = draft.request.features.release
+        if release != NEWEST:
+            texts = import_module(_RELEASED_TEXTS)
+            draft.outcome.errors = texts.of_release(draft.outcome.errors, release, custom=draft.resource.is_custom)
         kind, api_version = draft.new.get("kind") or "", draft.new.get("apiVersion") or ""
         named = errors.Qualified(api_version.rpartition("/")[0], kind)  # by the object, not by the resource
         what = draft.outcome.of_kind or named
