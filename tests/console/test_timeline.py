@@ -10,6 +10,7 @@ from noxu.console.timeline import (
     RecentEvents,
     Sight,
     Sights,
+    call_marks,
     in_order,
     is_awaited,
     lane,
@@ -21,6 +22,7 @@ from noxu.console.timeline import (
 from noxu.control.recorded_requests import RecordedRequest
 from noxu.control.recorded_writes import RecordedWrite
 from noxu.registry.authors import Author, WatchScope
+from noxu.registry.trace import HookCall
 from noxu_storage.types import Event, Key, KeyValue
 from tests.rows import rows
 
@@ -166,3 +168,18 @@ def test_a_write_has_one_mark_with_its_request() -> None:
 )
 def test_a_write_of_unknown_authors_has_a_verb(revision: int, previous: Any, value: Any, verb: str) -> None:
     assert write_mark(event(revision, "a", previous, value), 0.0, None, None, [], [])["verb"] == verb
+
+
+def test_the_calls_of_a_write_follow_it() -> None:
+    caller = {
+        "id": "x",
+        "at": 2.0,
+        "lane": "kubectl",
+        "resource": "widgets",
+        "namespace": "",
+        "name": "a",
+        "subresource": "",
+    }
+    [first, second] = call_marks(caller, [HookCall("tag.io", 0.1, "", 2), HookCall("small", 0.1, "too big", 0)])
+    assert (first["key"], first["lane"], first["caller"], first["from"]) == ("x/1", "webhook tag.io", "x", "kubectl")
+    assert (first["changes"], second["message"], second["at"]) == (2, "too big", 2.0)

@@ -33,7 +33,7 @@ from noxu.go.text import compact_json, quote
 from noxu.registry.offload import offload
 from noxu.registry.reader import Reader
 from noxu.registry.resource import Resource
-from noxu.registry.trace import Note
+from noxu.registry.trace import HookCall, Note
 from noxu.values import Object, equal
 from noxu.webhook.client import BadAnswer, Caller, CallFailed, Unusable
 
@@ -192,7 +192,9 @@ def _count(request: Attributes, hook: Hook, type_: WebhookType, start: float, er
 
 
 def _trace(request: Attributes, hook: Hook, start: float, outcome: str = "", operations: Sequence[Object] = ()) -> None:
-    """Add a call to the write's trace."""
+    """Add a call to the write's trace, and to its calls."""
+    if (calls := request.draft.outcome.calls) is not None:
+        calls.append(HookCall(hook.name, time.perf_counter() - start, outcome, len(operations)))
     if request.draft.outcome.trace is not None:
         request.draft.record(
             f"webhook {hook.name}",

@@ -22,7 +22,10 @@ from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Seque
 from typing import Final, NamedTuple
 
 from noxu.api import codec
+from noxu.console.controller_causes import ControllerCauses
+from noxu.console.details import FORGOTTEN_AFTER
 from noxu.console.timeline import (
+    MAX_CAUSES,
     RecentEvents,
     Sight,
     Sights,
@@ -31,6 +34,7 @@ from noxu.console.timeline import (
     lane,
     receivers,
     request_marks,
+    with_calls,
     write_mark,
 )
 from noxu.containment import Contained
@@ -100,8 +104,10 @@ class Live:
         self._lost = 0  # events of the current line that did not fit
         self._revision: Revision = 0
         self._recent = RecentEvents()
+        self._of_controllers = ControllerCauses(control.server.plane.served_resources)
         self._awaited: deque[Awaited] = deque(maxlen=MAX_AWAITED)
         self._answered = 0  # of the requests, those that lines have had
+        self._forgetting: asyncio.TimerHandle | None = None
         self._beating: asyncio.Task[None] | None = None
         self._lingering: asyncio.TimerHandle | None = None
         self.is_over = asyncio.Event()
@@ -160,6 +166,10 @@ class Live:
 
     def _follow(self) -> None:
         self._cache.watchers[self] = None
+        if self._forgetting is not None:
+            self._forgetting.cancel()
+            self._forgetting = None
+        self._server.interventions.keep_details(wanted=True)
         if self._lingering is not None:
             self._lingering.cancel()
             self._lingering = None
@@ -176,6 +186,9 @@ class Live:
         if self._beating is not None:
             self._beating.cancel()
             self._beating = None
+            self._server.interventions.keep_details(wanted=False)
+            forget = self._server.interventions.details().clear
+            self._forgetting = asyncio.get_running_loop().call_later(FORGOTTEN_AFTER, forget)
             self._lingering = asyncio.get_running_loop().call_later(LINGER, self._leave)
 
     def _leave(self) -> None:
@@ -188,6 +201,8 @@ class Live:
         for viewer in self._viewers:
             viewer.wakes.set()
         self._rest()
+        if self._forgetting is not None:
+            self._forgetting.cancel()
         if self._lingering is not None:
             self._lingering.cancel()
 
@@ -245,6 +260,7 @@ class Live:
                 request = by_id.get(write.author.request_id)
                 because = self._recent.causes(write, known.get(write.previous))
             self._recent.add(event)
+            because = _of_controller(self._of_controllers, event, write) or because
             watching = sights.showing(event.key)
             selected = await _selected(event, watching)
             to = receivers(event, watching, selected)
@@ -253,7 +269,8 @@ class Live:
             writes.append(write_mark(event, at, write, request, because, to))
             if not number % PORTION:
                 await asyncio.sleep(0)
-        return in_order([*writes, *await _marks_of_requests(requests, written)])
+        made = in_order([*writes, *await _marks_of_requests(requests, written)])
+        return with_calls(made, self._server.interventions.details())
 
     def sights(self, collections: Collection[str]) -> Sights:
         """The watches of all clients that show collections, and how far each has come now."""
@@ -318,6 +335,10 @@ async def _encoded(made: Sequence[Object]) -> bytes:
     return b"[%b]" % b",".join(pieces)
 
 
+def _of_controller(causes: ControllerCauses, event: Event, write: RecordedWrite | None) -> list[Revision]:
+    return causes.add(event, is_of_controller=write is not None and write.author.controller != "")[:MAX_CAUSES]
+
+
 def _line(
     revision: Revision,
     events: Sequence[Event],
@@ -360,6 +381,7 @@ async def timeline(call: ControlCall) -> Download:
     requests = live.requests().since()
     by_id = {request.id: request for request in requests}
     sights, recent = live.sights({event.key.collection for event in found.events}), RecentEvents()
+    of_controllers = ControllerCauses(call.plane.served_resources)
     loop_began = time.time() - asyncio.get_running_loop().time()
     writes: list[Object] = []
     for number, event in enumerate(found.events, 1):
@@ -372,6 +394,7 @@ async def timeline(call: ControlCall) -> Download:
             request = by_id.get(author.request_id)
             because = recent.causes(write, by_revision.get(write.previous))
         recent.add(event)
+        because = _of_controller(of_controllers, event, write) or because
         watching = sights.showing(event.key)
         to = receivers(event, watching, await _selected(event, watching))
         at = max(at, writes[-1]["at"] if writes else 0.0)  # revisions are in order, whatever the clock was
@@ -381,7 +404,8 @@ async def timeline(call: ControlCall) -> Download:
     written = {write.author.request_id: None for write in by_revision.values()}
     first = writes[0]["at"] if writes and len(writes) >= limit else 0.0
     later = [request for request in requests if request.at >= first]
-    made = in_order([*writes, *await _marks_of_requests(later[-limit:], written)])
+    found_marks = in_order([*writes, *await _marks_of_requests(later[-limit:], written)])
+    made = with_calls(found_marks, server.interventions.details())
     answer: Object = {
         "marks": codec.Encoded(await _encoded(made)),
         "began": live.began,

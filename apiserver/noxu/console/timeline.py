@@ -7,7 +7,8 @@ Each client has a *lane*, and what it did is a *mark* in it. Times are in second
      "because": [811], "to": ["kubectl/v1.37.0"], "code": 200, "request": 1234, "id": "…", "path": "/apis/…", "seconds": 0.002}
     {"key": "r1235", "at": …, "lane": …, "what": "refused", "code": 409, "reason": "Conflict", "message": "…", …}
 
-`what` is "write", "refused", "unchanged" (a request that wrote nothing), "read" or "watch". `to` are the lanes whose watches
+`what` is "write", "refused", "unchanged" (a request that wrote nothing), "read", "watch", or "call": of a webhook, by the request with
+the id `caller`. `to` are the lanes whose watches
 have been sent the event of a write, `because` the revisions that the client had been shown since its previous write, the
 newest first (`noxu.control.causes`). The page draws an arrow for each of both.
 
@@ -23,10 +24,11 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 
 from noxu.control.causes import covers, spans
-from noxu.control.recorded_requests import RecordedRequest
+from noxu.control.recorded_requests import RecordedRequest, RequestDetails
 from noxu.control.recorded_writes import RecordedWrite
 from noxu.control.write_log import described, kind_of
 from noxu.registry.authors import UNKNOWN, Author, WatchScope
+from noxu.registry.trace import HookCall
 from noxu.values import Object
 from noxu_storage.types import Event, Key, Revision
 
@@ -190,6 +192,38 @@ def request_mark(request: RecordedRequest) -> Object | None:
     if request.reason or request.message:
         mark |= {"reason": request.reason, "message": request.message}
     return mark
+
+
+def call_marks(caller: Object, calls: Sequence[HookCall]) -> list[Object]:
+    """What is drawn of the calls of webhooks that a request had. `caller`: its mark, beside which they are."""
+    place = {name: caller[name] for name in ("resource", "namespace", "name", "subresource")}
+    return [
+        {
+            "key": f"{caller['id']}/{number}",
+            "at": caller["at"],
+            "lane": f"webhook {call.webhook}",
+            "what": "call",
+            "verb": "review",
+            **place,
+            "caller": caller["id"],
+            "from": caller["lane"],
+            "seconds": call.seconds,
+            "message": call.message,
+            "changes": call.changes,
+        }
+        for number, call in enumerate(calls, 1)
+    ]
+
+
+def with_calls(found: Sequence[Object], details: RequestDetails) -> list[Object]:
+    """Marks, each followed by those of the calls that it made."""
+    made: list[Object] = []
+    for mark in found:
+        made.append(mark)
+        detail = details.of(mark["id"]) if mark.get("id") else None
+        if detail is not None:
+            made += call_marks(mark, detail.calls)
+    return made
 
 
 def _what(request: RecordedRequest) -> str:

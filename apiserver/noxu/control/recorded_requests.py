@@ -8,12 +8,19 @@ manners of clients are made of them (`control.manners`), and the least roles (`c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from urllib.parse import parse_qsl
 
 from noxu.api.selectors import selected_name
+from noxu.values import Json
+
+if TYPE_CHECKING:
+    from noxu.api.errors import ApiError
+    from noxu.registry.draft import Outcome
+    from noxu.registry.resource import Resource
+    from noxu.registry.trace import HookCall, Trace
 
 MAX_TARGET: Final = 1000  # characters of a path with its query; what is longer is cut
 
@@ -80,6 +87,40 @@ class RecordedRequest:
         user = "" if self.user == "system:anonymous" else f", {self.user}"
         path = self.path.partition("?")[0] if self.by_handle else self.path
         return f"{self.code or '...'}  {self.method} {path}  ({agent}{user}){why}"
+
+
+class RequestDetail(NamedTuple):
+    """What a write had besides: what was sent and answered, and what became of it on the way. It is made for the console.
+
+    `trace` None: it was not traced. `outcome` is that of a refused one. `sent` and `answered` are None if they are too long to be kept; `decode_sent` and
+    `decode_answered` raise ValueError and ApiError for what cannot be read.
+    """
+
+    method: str
+    path: str
+    resource: str
+    """Without its group."""
+    code: int
+    sent: bytes | None
+    answered: bytes | None
+    decode_sent: Callable[[bytes], Json]
+    decode_answered: Callable[[bytes], Json]
+    kind: Resource | None
+    calls: Sequence[HookCall]
+    outcome: Outcome | None
+    trace: Trace | None
+    error: ApiError | None
+
+
+class RequestDetails(Protocol):
+    """The details of the newest writes: `noxu.http.request_details`."""
+
+    def of(self, request_id: str) -> RequestDetail | None:
+        """Those of the request with an Audit-Id; None: they are not kept."""
+        ...
+
+    def clear(self) -> None:
+        """Forget them all."""
 
 
 class RequestRecord(Protocol):

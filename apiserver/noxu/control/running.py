@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from noxu.config import Config
     from noxu.control.faults.armed import Armed
     from noxu.control.history import WriteHistory
-    from noxu.control.recorded_requests import RequestRecord
+    from noxu.control.recorded_requests import RequestDetails, RequestRecord
     from noxu.control.retention import Retention
     from noxu.control.templates import Template
     from noxu.control_plane import ControlPlane
@@ -91,6 +91,12 @@ class Intervening(Protocol):
 
     def requests(self) -> RequestRecord:
         """What the clients ask; it is recorded from the first call on, or from the start."""
+
+    def details(self) -> RequestDetails:
+        """What the writes of clients had besides, as far as it was kept."""
+
+    def keep_details(self, *, wanted: bool) -> None:
+        """Keep the details of further writes, or no longer."""
 
     def begin_requests(self) -> RequestRecord:
         """What the clients ask, until `end_requests`. There may be gaps before."""

@@ -30,7 +30,7 @@ BEAT: Final = 60.0
 ITEM: Final = 512
 """Bytes of an item of an answer, about: the encoding of large ones is left to a thread."""
 CONSOLE: Final = tuple(
-    f"noxu.console.{name}" for name in ("page_files", "changes", "session", "stored_kinds", "stream")
+    f"noxu.console.{name}" for name in ("page_files", "changes", "details", "session", "stored_kinds", "stream")
 )
 """What has the routes of the console: imported with its first request."""
 OPENING: Final[Mapping[str, Sequence[str]]] = {"/_noxu/console/open": ("noxu.exploration.opened_files",)}

@@ -179,7 +179,7 @@ class Exchange:
     weight: int = 0
     """Bytes of the body and of the stored object; large requests are processed in a thread."""
     body: bytes = b""
-    """The body, if the audit log or a recording wants it."""
+    """The body, if the audit log, a recording or the console wants it."""
     answer_seen: Callable[[Exchange, Answer], Answer] | None = None
     """Is called with the answer before it is sent, and returns it: see `http.recording`."""
     events_seen: Callable[[Exchange], Callable[[Sequence[bytes]], None]] | None = None
@@ -205,6 +205,11 @@ class Exchange:
     async def offload(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a function whose work grows with the weight of the request: in the loop, or in a thread."""
         return await offload(self.weight, function, *args, **kwargs)
+
+    def see_answer(self, see: Callable[[Exchange, Answer], Answer]) -> None:
+        """Let a further function see the answer before it is sent, after those that do already; the body is kept for it."""
+        before = self.answer_seen
+        self.answer_seen = see if before is None else lambda exchange, answer: see(exchange, before(exchange, answer))
 
     @property
     def outcome(self) -> Outcome:

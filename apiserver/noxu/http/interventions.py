@@ -19,6 +19,7 @@ from noxu.http.exchange import Exchange
 from noxu.http.faults import InjectFaults
 from noxu.http.filters import AwaitTurn, RequestFilter
 from noxu.http.recent_requests import RecentRequests
+from noxu.http.request_details import DetailRecorder
 from noxu.http.webhooks import WebhookClient
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ class Interventions:
         self._faults: InjectFaults | None = None
         self._activity: ClientActivity | None = None
         self._requests: RecentRequests | None = None
+        self._details = DetailRecorder()
+        self._keeps_details = False
         self._is_recording = False
         self._records_for_good = False
         self._has_gaps = False
@@ -75,6 +78,18 @@ class Interventions:
             app.observe(self._requests)
             self._is_recording = True
         return self._requests
+
+    def details(self) -> DetailRecorder:
+        """What the writes of clients had besides, as far as it was kept."""
+        return self._details
+
+    def keep_details(self, *, wanted: bool) -> None:
+        """Keep the details of further writes, or no longer."""
+        if wanted and not self._keeps_details:
+            self._server().app.observe(self._details)
+        elif self._keeps_details and not wanted:
+            self._server().app.observe_no_longer(self._details)
+        self._keeps_details = wanted
 
     def end_requests(self) -> None:
         """No viewer looks at what the clients ask. It goes on if a report about them, or a test, does."""

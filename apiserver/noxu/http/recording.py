@@ -58,7 +58,7 @@ class ConversationRecorder(RequestFilter):
         if not exchange.info.is_resource or exchange.moment:
             return
         # the exchange carries what it needs: requests that are not recorded pay for one comparison with None
-        exchange.answer_seen = self._answered
+        exchange.see_answer(self._answered)
         if exchange.info.verb == "watch":
             exchange.events_seen = self._begin_watch
 

@@ -29,7 +29,7 @@ from noxu.registry.reader import Follower, Reader
 from noxu.registry.resource import Resource
 from noxu.registry.served_resources import LiveResources
 from noxu.registry.stored_object import StoredObject, body_at, body_before_storage
-from noxu.registry.trace import Note, Step, Trace, shown_patch
+from noxu.registry.trace import HookCall, Note, Step, Trace, shown_patch
 from noxu.values import Object
 from noxu_storage.types import Key
 
@@ -227,6 +227,8 @@ class Outcome:
     """The steps until now; None disables tracing."""
     notes: list[Note] = field(default_factory=list)
     """Notes about the current stage, for its step in the trace."""
+    calls: list[HookCall] | None = None
+    """The calls of admission webhooks, those of earlier attempts first; None: nobody wants to know."""
 
     def of_next_attempt(self, warned: int) -> Outcome:
         """The outcome of another attempt, after a conflict: it keeps the first `warned` warnings, and what has taken time."""
@@ -236,6 +238,7 @@ class Outcome:
             webhook_seconds=self.webhook_seconds,
             rule_seconds=self.rule_seconds,
             trace=self.trace,
+            calls=self.calls,
         )
 
     def take(self, outcome: Outcome) -> None:

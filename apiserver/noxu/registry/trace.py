@@ -36,6 +36,19 @@ class Step(NamedTuple):
 
 Trace = list[Step]
 
+
+class HookCall(NamedTuple):
+    """A call of an admission webhook, or of a function in its place. `message`: why it has failed or refused, "" if it has not.
+
+    `changes`: of the patch that it has answered.
+    """
+
+    webhook: str
+    seconds: float
+    message: str
+    changes: int
+
+
 _SECRETS: Final = ("", "secrets")
 
 

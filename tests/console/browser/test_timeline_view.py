@@ -78,7 +78,58 @@ def test_a_refusal_says_why(open_page: Open, api: ApiClient) -> None:
     page.get_by_text("Live").wait_for()
     api.send("POST", PATH, value=widget("large", size=9, limit=1))
     page.get_by_role("row", name="422 Invalid").get_by_role("link").click()
-    page.get_by_text("size exceeds the limit").wait_for()
+    page.locator(".problem").get_by_text("size exceeds the limit").wait_for()
+    refused = page.locator(".reasons.refused")
+    refused.get_by_text("!has(self.limit) || self.size <= self.limit").wait_for()
+    assert "self.size\n9" in refused.inner_text()
+
+
+@pytest.fixture(scope="module")
+def webhooks(server: Noxu) -> None:
+    @server.mutating("widgets.example.com", operations=["CREATE"])
+    def tag(request: Any) -> None:
+        if request["object"]["metadata"]["name"].startswith("called"):
+            request["object"]["metadata"]["labels"] = {"tag": "x"}
+
+    @server.validating("widgets.example.com", operations=["CREATE"])
+    def small(request: Any) -> str | None:
+        return "seven is no size" if request["object"]["spec"]["size"] == 7 else None
+
+
+def test_webhooks_are_lanes_and_a_write_says_what_became_of_it(open_page: Open, api: ApiClient, webhooks: None) -> None:
+    page = open_page("#/timeline?object=called&by=table")
+    page.get_by_text("Live").wait_for()
+    value = widget("called", limit=5)
+    value["spec"]["limt"] = 1
+    api.send("POST", PATH, value=value)
+    page.get_by_role("row", name="webhook tag review widgets.example.com default/called changed it").wait_for()
+    page.get_by_role("row", name="noxu create widgets.example.com default/called").get_by_role("link").click()
+    detail = page.get_by_role("complementary", name="The chosen mark")
+    detail.get_by_role("link", name="webhook tag: review widgets.example.com default/called, and changes it").wait_for()
+    detail.get_by_text("Did you mean spec.limit?").wait_for()
+    detail.get_by_text("filled in with its default: 1, from spec.versions[name=v1].schema.openAPIV3Schema.").wait_for()
+    detail.get_by_text('the webhook tag adds it: {"tag":"x"}').wait_for()
+    detail.get_by_text("Stage by stage").click()
+    detail.get_by_text("default mutated").wait_for()
+    detail.get_by_text("What was sent").click()
+    detail.get_by_text("limt: 1").wait_for()
+    page.get_by_role("tab", name="By order").click()
+    page.locator(".lane").get_by_text("webhook tag", exact=True).wait_for()
+
+
+def test_a_webhook_that_refuses_leads_to_what_it_refused(open_page: Open, api: ApiClient, webhooks: None) -> None:
+    page = open_page("#/timeline?object=called&by=table&outcome=refused")
+    page.get_by_text("Live").wait_for()
+    api.send("POST", PATH, value=widget("called-seven", size=7))
+    said = 'admission webhook "small" denied the request: seven is no size'
+    page.get_by_role("row", name=f"webhook small review widgets.example.com default/called-seven {said}").get_by_role(
+        "link"
+    ).click()
+    detail = page.get_by_role("complementary", name="The chosen mark")
+    detail.get_by_role("link", name="noxu: create widgets.example.com default/called-seven, refused: 400").click()
+    detail.get_by_role("heading", name="noxu: create").wait_for()
+    detail.locator(".reasons.refused").get_by_text("seven is no size").wait_for()
+    assert page.evaluate("location.hash").startswith("#/timeline?object=called&by=table&outcome=refused&mark=r")
 
 
 def test_what_marks_lead_to_and_how_many_are_kept(open_page: Open) -> None:

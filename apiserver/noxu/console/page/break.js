@@ -11,7 +11,8 @@ const PAUSE_OF_LOOKS = 2000; // milliseconds: hits and the clock change without 
 function Break({ source, session, askToken }) {
   const [problem, setProblem] = useState(null);
   const act = (work) => async () => {
-    if (session && !session.mayWrite) return askToken();
+    const { mayWrite } = session || (await source.get("/_noxu/console/session"));
+    if (!mayWrite) return askToken();
     setProblem(null);
     await work().catch(setProblem);
   };

@@ -9,6 +9,8 @@ const [TALLEST, LOWEST] = [62, 22]; // pixels of a lane; low ones have no texts 
 const PICTURE = 600; // pixels that the lanes share, as far as LOWEST allows
 const AXIS = 28; // pixels above the first lane
 const MARGIN = 40; // right of the newest mark, and left of the first
+const LEAST_TEXT = 52;
+const LONGEST_TEXT = 210; // pixels below a mark
 const NEAR = 14; // pixels from a mark at which the pointer finds it
 
 // The first time that is known.
@@ -21,15 +23,17 @@ export function layoutOf(marks, step, isByTime) {
   if (marks.some((mark) => mark.what === "plan")) lanes.set("the plan", 0); // above all
   const xs = new Float64Array(marks.length);
   const index = new Map();
+  const byId = new Map(); // places of requests, from which arrows lead to the webhooks that they call
   for (let n = 0; n < marks.length; n++) {
     const mark = marks[n];
     if (!lanes.has(mark.lane)) lanes.set(mark.lane, lanes.size);
     xs[n] = MARGIN + (isByTime ? Math.max(mark.at - first, 0) * step : n * step);
     index.set(mark.key, n);
+    if (mark.id) byId.set(mark.id, n);
   }
   for (const mark of marks) for (const lane of mark.to || []) if (!lanes.has(lane)) lanes.set(lane, lanes.size);
   const laneHeight = Math.min(Math.max(Math.floor(PICTURE / lanes.size), LOWEST), TALLEST);
-  return { marks, lanes, laneHeight, xs, index, step, isByTime, width: (marks.length ? xs[marks.length - 1] : 0) + 2 * MARGIN };
+  return { marks, lanes, laneHeight, xs, index, byId, step, isByTime, width: (marks.length ? xs[marks.length - 1] : 0) + 2 * MARGIN };
 }
 
 // The first mark at or right of x.
@@ -88,6 +92,10 @@ export function draw(context, layout, view, colours, texts) {
     const x = xs[n] - left;
     const y = laneY(layout, mark.lane);
     const isStrong = chain && chain.has(mark.key);
+    const caller = mark.caller && layout.byId.get(mark.caller);
+    if (caller !== undefined && mark.caller) {
+      arrow(isStrong ? strong : plain, xs[caller] - left, laneY(layout, marks[caller].lane), x, y, isDense);
+    }
     for (const lane of mark.to || []) {
       if (lane === mark.lane) continue;
       arrow(isStrong ? strong : plain, x, y, x + shift(layout, mark, lane), laneY(layout, lane), isDense);
@@ -185,6 +193,12 @@ const SHAPES = {
     path.lineTo(x + size, y);
     path.lineTo(x - size, y + size);
   },
+  call: (path, x, y, size) => {
+    path.moveTo(x + size, y);
+    path.arc(x, y, size, 0, 7);
+    path.moveTo(x + size / 2, y);
+    path.arc(x, y, size / 2, 0, 7, true);
+  },
   plan: (path, x, y, size) => {
     path.moveTo(x - size, y - size);
     path.lineTo(x + size, y - size);
@@ -210,16 +224,18 @@ function drawMarks(context, layout, view, colours, texts, from, to, isDense) {
   }
   if (layout.isByTime || layout.step < 52 || layout.laneHeight < 48) return;
   context.font = texts.small;
+  const before = new Map(); // by lane, where the last mark was: a text has the room since then
   for (let n = from; n < to; n++) {
     const mark = layout.marks[n];
     const x = layout.xs[n] - view.left;
     if (x < 0) continue;
     context.globalAlpha = view.chain && !view.chain.has(mark.key) ? 0.4 : 1;
     context.fillStyle = mark.what === "refused" ? colours.refused : colours.faint;
-    const text = texts.of(mark, layout.step);
-    const hasRoom = context.measureText(text).width < x - 4;
-    context.textAlign = hasRoom ? "right" : "left"; // left of the mark's own place: an arrow leaves it there
-    context.fillText(text, hasRoom ? x - 4 : 0, laneY(layout, mark.lane) + 20);
+    const room = Math.min(Math.max(x - Math.max(before.get(mark.lane) ?? 0, 0) - 10, LEAST_TEXT), LONGEST_TEXT);
+    before.set(mark.lane, x);
+    const isInside = x - 4 >= LEAST_TEXT;
+    context.textAlign = isInside ? "right" : "left"; // left of the mark's own place: an arrow leaves it there
+    context.fillText(texts.of(mark, room), isInside ? x - 4 : 0, laneY(layout, mark.lane) + 20);
   }
   context.globalAlpha = 1;
 }

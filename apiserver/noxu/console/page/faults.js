@@ -1,7 +1,7 @@
 // Faults as data: those that can be had from a mark of the timeline, and what is made of them. Pure.
 
-// What the user agent of a lane begins with; "" for the server's own controllers, which meet no faults.
-const agentOf = (lane) => (lane.startsWith("noxu ") ? "" : `${lane.split(" ")[0]}*`);
+// What the user agent of a lane begins with; "" for the server's own controllers and for webhooks, which are no clients.
+const agentOf = (lane) => (/^(noxu|webhook) /.test(lane) ? "" : `${lane.split(" ")[0]}*`);
 
 const VERBS_OF_RULES = { apply: "patch" };
 

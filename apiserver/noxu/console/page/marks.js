@@ -14,12 +14,14 @@ export function addMarks(marks, added) {
   let isInOrder = true;
   for (const mark of added) {
     if (byKey.has(mark.key) || isMerged(marks, mark)) continue;
+    const caller = mark.caller && marks.byId.get(mark.caller);
+    if (caller) Object.assign(mark, { at: Math.max(mark.at, caller.at), behind: (caller.revision || 0) + 0.5 });
     if (list.length && mark.at < list[list.length - 1].at) isInOrder = false;
     list.push(mark);
     byKey.set(mark.key, mark);
     marks.passed++;
   }
-  if (!isInOrder) list.sort((a, b) => a.at - b.at || (a.revision || 0) - (b.revision || 0));
+  if (!isInOrder) list.sort((a, b) => a.at - b.at || orderOf(a) - orderOf(b));
   if (list.length > MOST_MARKS + SLACK) for (const mark of list.splice(0, list.length - MOST_MARKS)) forget(marks, mark);
   marks.version++;
 }
@@ -30,6 +32,9 @@ export function addAnswer(marks, { marks: added, began }) {
   marks.began = began;
   addMarks(marks, added);
 }
+
+// At the same time: revisions are in order, and the call of a webhook is drawn behind its write.
+const orderOf = (mark) => mark.revision || mark.behind || 0;
 
 // A write and its request may come in two lines, in any order: they are one mark.
 function isMerged({ list, byKey, byId }, mark) {
@@ -64,7 +69,7 @@ export function receiveLate(marks, received) {
 }
 
 // What a plan of an exploration has done to the run is always shown.
-const OUTCOMES = { "": ["write", "refused", "unchanged"], writes: ["write"], refused: ["refused"], all: ["write", "refused", "unchanged", "read", "watch"] };
+const OUTCOMES = { "": ["write", "refused", "unchanged", "call"], writes: ["write", "call"], refused: ["refused", "call"], all: ["write", "refused", "unchanged", "call", "read", "watch"] };
 const NOISE = new Set(["leases.coordination.k8s.io", "events", "events.events.k8s.io"]);
 const START = new Set(["noxu bootstrap", "noxu files", "noxu template"]); // what a server writes before its first request
 
@@ -75,8 +80,9 @@ export function selectMarks(list, { kind, client, object, outcome, noise }) {
     (mark) =>
       mark.what === "plan" ||
       (whats.includes(mark.what) &&
+      (mark.what !== "call" || outcome !== "refused" || mark.message) &&
       (kind ? mark.resource === kind : noise || !NOISE.has(mark.resource)) &&
-      (client ? mark.lane === client || (mark.to || []).includes(client) : noise || (mark.at && !START.has(mark.lane))) &&
+      (client ? mark.lane === client || mark.from === client || (mark.to || []).includes(client) : noise || (mark.at && !START.has(mark.lane))) &&
       (!name || mark.name.includes(name)) &&
       (!namespace || mark.namespace === namespace)),
   );
@@ -85,7 +91,9 @@ export function selectMarks(list, { kind, client, object, outcome, noise }) {
 // The keys of all marks that lead to one, and that follow from it. Events of its own writes are nothing new to a client: they
 // would tie everything that it ever did together.
 export function chainOf(marks, mark) {
+  const caller = marks.byId.get(mark.caller);
   const found = new Set([mark.key]);
+  if (caller) return new Set([...chainOf(marks, caller), mark.key]);
   const before = [mark];
   while (before.length && found.size < LONGEST_CHAIN) {
     const effect = before.pop();
@@ -100,6 +108,7 @@ export function chainOf(marks, mark) {
   const following = new Map(mark.revision ? [[mark.revision, mark.lane]] : []);
   for (const later of marks.list) {
     if (found.size >= LONGEST_CHAIN) break;
+    if (later.what === "call" && found.has((marks.byId.get(later.caller) || later).key)) found.add(later.key);
     if ((later.because || []).some((revision) => following.has(revision) && following.get(revision) !== later.lane)) {
       found.add(later.key);
       if (later.revision) following.set(later.revision, later.lane);
@@ -125,6 +134,7 @@ const ENDS = {
   read: () => "",
   watch: () => "",
   plan: () => "",
+  call: (mark) => (mark.message ? `, which says: ${mark.message}` : mark.changes ? ", and changes it" : ", and lets it pass"),
 };
 
 // A mark in words: `kubectl/v1.37.0: update status of widgets.example.com default/a`.

@@ -4,6 +4,7 @@ import { go, hrefOf } from "./router.js";
 import { beginOf, draw, firstAt, heightOf, layoutOf, markNear, nameY } from "./drawing.js";
 import { actionText, addAnswer, addMarks, chainOf, MOST_MARKS, newMarks, objectText, receiveLate, selectMarks, sentenceOf, timeText, verbText } from "./marks.js";
 import { BreakHere } from "./break.js";
+import { Course } from "./course.js";
 import { Choice, Diff, Empty, Field, Problem, Table, Tabs, Toolbar, countText, toYaml, useAsked } from "./widgets.js";
 
 export const timelineView = { route: "timeline", title: "Timeline", component: Timeline, inRecordings: true };
@@ -214,7 +215,7 @@ function Picture({ marks, shown, isByTime, chosen, choose }) {
         <button type="button" class="quiet" onClick=${() => { frame.current.follows = true; paint(); setHovered(null); }}>Newest</button>
       </span>
     </div>
-    <p class="legend" aria-hidden="true"><span class="of">write</span><span class="of refused">refused</span><span class="of unchanged">changed nothing</span></p>
+    <p class="legend" aria-hidden="true"><span class="of">write</span><span class="of refused">refused</span><span class="of unchanged">changed nothing</span><span class="of call">webhook called</span></p>
   </div>`;
 }
 
@@ -237,9 +238,10 @@ function neighbour(layout, chosen, key) {
 const TEXTS = {
   small: '12px system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif',
   time: timeText,
-  of: (mark, step) => {
-    const text = step < 90 ? mark.name || mark.resource : actionText(mark);
-    const most = Math.floor(step / 7);
+  of: (mark, room) => {
+    const most = Math.floor(room / 7.4);
+    const action = actionText(mark);
+    const text = action.length > most ? mark.name || mark.resource : action;
     return text.length > most ? `${text.slice(0, most - 1)}…` : text;
   },
 };
@@ -252,7 +254,7 @@ function coloursOf(element) {
   const style = getComputedStyle(element);
   const of = (name) => style.getPropertyValue(`--${name}`).trim();
   const accent = of("accent");
-  palette = { isDark, line: of("line"), text: of("text"), faint: of("faint"), arrow: of("arrow"), accent, write: accent, refused: of("removed"), unchanged: of("warning"), read: of("faint"), watch: of("faint"), plan: of("removed") };
+  palette = { isDark, line: of("line"), text: of("text"), faint: of("faint"), arrow: of("arrow"), accent, write: accent, refused: of("removed"), unchanged: of("warning"), read: of("faint"), watch: of("faint"), plan: of("removed"), call: accent };
   return palette;
 }
 
@@ -269,7 +271,7 @@ function MarkTable({ shown, query }) {
       mark.lane,
       verbText(mark),
       objectText(mark),
-      mark.what === "write" ? `revision ${mark.revision}` : mark.what === "refused" ? `${mark.code} ${mark.reason || ""}` : mark.what,
+      mark.what === "write" ? `revision ${mark.revision}` : mark.what === "refused" ? `${mark.code} ${mark.reason || ""}` : mark.what === "call" ? mark.message || (mark.changes ? "changed it" : "let it pass") : mark.what,
       (mark.because || []).join(", "),
       (mark.to || []).join(", "),
     ],
@@ -282,15 +284,19 @@ function Detail({ source, mark, marks, query, close, hasView, session, askToken 
   const changed = useAsked(() => (mark.revision ? source.get("/_noxu/console/change", { revision: mark.revision }) : Promise.resolve(null)), [mark.key]);
   const to = (key) => hrefOf("timeline", [], { ...query, mark: key });
   const effects = marks.list.filter((each) => mark.revision && (each.because || []).includes(mark.revision));
+  const calls = marks.list.filter((each) => mark.id && each.caller === mark.id);
+  const caller = marks.byId.get(mark.caller);
   const causes = (mark.because || []).map((revision) => marks.byKey.get(String(revision)) || { key: "", revision });
   return html`<aside id="detail" class="detail" tabindex="-1" aria-label="The chosen mark">
     <header><h2>${sentenceOf(mark)}</h2><button type="button" class="quiet" onClick=${close} aria-label="Close">✕</button></header>
-    ${mark.message ? html`<p class="problem">${mark.message}</p>` : null}
+    ${mark.message && mark.what !== "call" ? html`<p class="problem">${mark.message}</p>` : null}
     <dl>
       <dt>When</dt><dd>${timeText(mark.at)}${mark.revision ? `, revision ${mark.revision}` : ""}</dd>
       ${mark.path ? html`<dt>Request</dt><dd><code>${mark.method} ${mark.path}</code></dd><dt>Answer</dt><dd>${mark.code || "none yet"}${mark.seconds ? ` after ${(mark.seconds * 1000).toFixed(1)} ms` : ""}</dd>` : null}
       ${mark.manager ? html`<dt>Field manager</dt><dd>${mark.manager}</dd>` : null}
       ${mark.traceparent ? html`<dt>Trace</dt><dd><code>${mark.traceparent}</code></dd>` : null}
+      ${caller ? html`<dt>Called by</dt><dd><a href=${to(caller.key)}>${sentenceOf(caller)}</a></dd>` : null}
+      ${calls.length ? html`<dt>It called</dt><dd>${calls.map((each) => html`<a href=${to(each.key)}>${sentenceOf(each)}</a>`)}</dd>` : null}
       ${causes.length ? html`<dt>${mark.what === "plan" ? "Just after" : "It had been shown"}</dt><dd>${causes.map((each) => (each.key ? html`<a href=${to(each.key)}>${sentenceOf(each)}</a>` : html`<span>revision ${each.revision}</span>`))}</dd>` : null}
       ${mark.to && mark.to.length ? html`<dt>Shown to</dt><dd>${mark.to.map((lane) => html`<span>${lane}${mark.late && mark.late[lane] ? `, ${(mark.late[lane] - mark.at).toFixed(1)} s later` : ""}</span>`)}</dd>` : null}
       ${effects.length ? html`<dt>What followed</dt><dd>${effects.slice(0, 20).map((each) => html`<a href=${to(each.key)}>${sentenceOf(each)}</a>`)}</dd>` : null}
@@ -298,7 +304,8 @@ function Detail({ source, mark, marks, query, close, hasView, session, askToken 
     </dl>
     <${BreakHere} source=${source} mark=${mark} session=${session} askToken=${askToken} />
     <${Problem} error=${changed.error} />
-    ${changed.value ? html`<${Diff} before=${yamlOf(changed.value.before)} after=${yamlOf(changed.value.after)} />` : null}
+    ${changed.value ? html`<h3>What it changed</h3><${Diff} before=${yamlOf(changed.value.before)} after=${yamlOf(changed.value.after)} />` : null}
+    <${Course} source=${source} mark=${mark.caller ? { ...mark, id: mark.caller } : mark} />
   </aside>`;
 }
 

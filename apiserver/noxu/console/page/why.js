@@ -167,7 +167,7 @@ function Verdict({ verdict, isChanged, kind, owners, begins }) {
     ${object.result ? html`<${Result} result=${object.result} reasons=${object.reasons} owners=${owners} field=${field} choose=${setField} />` : null}`;
 }
 
-function Reasons({ reasons, choose }) {
+export function Reasons({ reasons, choose }) {
   const groups = GROUPS.map(([what, title]) => [what, title, reasons.filter((each) => each.what === what)]).filter(([, , each]) => each.length);
   if (!groups.length) return html`<p class="quiet">Nothing is dropped, filled in or changed, but for what the server sets.</p>`;
   return groups.map(([what, title, each]) => html`${title ? html`<h2>${title}</h2>` : null}<ul class=${`reasons ${what}`}>${each.map((reason) => html`<li><${Reason} reason=${reason} choose=${choose} /></li>`)}</ul>`);
