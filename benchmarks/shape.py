@@ -183,7 +183,7 @@ MEASURES: Final[dict[str, Measure]] = {
 MORE_IS_BETTER: Final = frozenset(name for name in MEASURES if name.startswith("comments"))
 
 BOUNDS: Final[dict[str, float]] = {
-    "product files": 786,
+    "product files": 802,
     "files under 40 lines": 4,
     "product lines": 159_343,
     "links": 0,
@@ -195,7 +195,7 @@ BOUNDS: Final[dict[str, float]] = {
     "parameters of assemble": 3,
     "lines of the longest function that wires": 36,
     "comments per 100 lines of registry": 6.7,
-    "comments per 100 lines of http": 6.9,
+    "comments per 100 lines of http": 7.0,
     "changes of file, POST": 77,
     "files, POST": 28,
     "files for one call only, POST": 0,

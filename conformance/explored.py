@@ -1,12 +1,12 @@
 """Known bugs of a public controller: which of them `noxu explore` finds, with which plan and after how many seconds.
 
-    git checkout COMMIT && GOFLAGS=-mod=mod go build -o /tmp/manager .       # see the file for the commit
     python -m conformance.explored conformance/explored/rabbitmq.yaml --checkout . --binary /tmp/manager
 
-The file is an `explore.yaml` in which $CHECKOUT and $BINARY stand for what is given here, and other names for its `values`, which
---set replaces (--set METRICS=--metrics-bind-address=0). With `bugs`: for each the class of plans, and patterns for the title of its
-plan and for the sentence of its finding. `beside` is a program in Python, with arguments, that runs meanwhile, such as what the
-controller connects to. Nothing is fetched or built. What is found besides is printed, too: it is another bug, or a false alarm.
+The file says of which commit the checkout and the program have to be. It is an `explore.yaml` in which $CHECKOUT and $BINARY
+stand for what is given here, and other names for its `values`, which --set replaces (--set METRICS=--metrics-bind-address=0).
+With `bugs`: for each the class of plans, and patterns for the title of its plan and for the sentence of its finding. `beside` is a
+program in Python, with arguments, that runs meanwhile, such as what the controller connects to. Nothing is fetched or built. What
+is found besides is printed, too: it is another bug, or a false alarm.
 The exit status is the number of bugs that are not found.
 """
 
