@@ -33,6 +33,7 @@ ABSENT_MODULES: Final = {
 """Typeshed cannot say that a module is absent."""
 SOURCES: Final = sorted(path for folder in ("apiserver", "storage") for path in (ROOT / folder).rglob("*.py"))
 NOT_ON_WINDOWS: Final = {
+    "apiserver/noxu/control/program_sleep.py": "asked by `noxu explore` about the programs that it runs, on Linux",
     "apiserver/noxu/envtest/etcd.py": "a program of `noxu envtest`, which refuses to run there",
     "apiserver/noxu/exploration/pod_mounts.py": "`noxu explore`: `check_command` refuses every command there",
     "apiserver/noxu/exploration/processes.py": "as above",

@@ -81,6 +81,7 @@ PARAMETERS: dict[str, Checked | Free] = {
     "Noxu(latency)": Checked(made(latency="soon"), "soon"),
     "Noxu(stages)": Free("a file, which is read when the server starts"),
     "Noxu(exec)": Checked(made(nodes=1, exec="suceed"), 'exec: "suceed" is not succeed; did you mean succeed?'),
+    "Noxu(kinds)": Free("files, which are read when the server starts"),
     "Noxu(record)": Free("a new file, which may have any name"),
     "Noxu(faults)": Free("a file, which is read when the server starts"),
     "Noxu(tracing_config_file)": Free("a file, which is read when the server starts"),

@@ -228,7 +228,7 @@ class Outcome:
     notes: list[Note] = field(default_factory=list)
     """Notes about the current stage, for its step in the trace."""
     calls: list[HookCall] | None = None
-    """The calls of admission webhooks, those of earlier attempts first; None: nobody wants to know."""
+    """The calls of admission webhooks, those of earlier attempts first; None: they are not kept."""
 
     def of_next_attempt(self, warned: int) -> Outcome:
         """The outcome of another attempt, after a conflict: it keeps the first `warned` warnings, and what has taken time."""
