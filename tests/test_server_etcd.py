@@ -8,6 +8,7 @@ import io
 import json
 import re
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -431,11 +432,17 @@ async def test_each_server_knows_who_wrote_through_it(both: Clients) -> None:
     maps = "/api/v1/namespaces/default/configmaps"
     for which, name in enumerate("ab"):
         assert (await both.ask(which, "POST", maps, {"metadata": {"name": name}}))[0] == 201
-    for which in (0, 1):
+
+    async def written(which: int) -> list[tuple[str, str, bool]]:
+        """[] until it knows both: what the other server has written comes from etcd."""
         code, listed = await both.ask(which, "GET", "/_noxu/log?type=configmaps&namespace=default&since=0")
         assert code == 200, listed
-        written = [(item["name"], item["verb"], bool(item["user"])) for item in listed["items"] if item["name"] in "ab"]
-        assert written == [("a", "create", which == 0), ("b", "create", which == 1)]
+        found = [(item["name"], item["verb"], bool(item["user"])) for item in listed["items"] if item["name"] in "ab"]
+        return found if len(found) > 1 else []
+
+    for which in (0, 1):
+        found = await eventually_async(partial(written, which))
+        assert found == [("a", "create", which == 0), ("b", "create", which == 1)]
 
 
 async def test_tenants_of_a_server_keep_nothing_in_its_etcd(etcd: EtcdServer) -> None:

@@ -180,5 +180,7 @@ def test_silence_is_not_waited_for_if_it_is_known(monkeypatch: pytest.MonkeyPatc
         eventually(lambda: program.pid)
         server.await_silence(3600, 3600)
         monkeypatch.setattr(ExploredServer, "_next_own", lambda _: 1800.0)
-        assert server.is_silent_until(time.monotonic() + 1000)
+        eventually(
+            lambda: server.is_silent_until(time.monotonic() + 1000)
+        )  # on a busy machine a look may take too long
         assert not server.is_silent_until(time.monotonic() + 2000)

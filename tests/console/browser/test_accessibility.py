@@ -154,11 +154,25 @@ REACHED: Final = """() => {
   if (wasThere) return "again";
   return element.matches(":focus-visible") && outline.outlineStyle === "none" && outline.borderStyle === "none" ? `no outline: ${element.outerHTML.slice(0, 200)}` : "";
 }"""
+FORGET: Final = """() => {
+  document.querySelectorAll("[data-reached]").forEach((each) => each.removeAttribute("data-reached"));
+  document.activeElement.blur();
+}"""
 MOST_CONTROLS: Final = 150
+WALKS: Final = 5
 
 
 def reached_by_tab(page: Page) -> list[str]:
-    """What is wrong while Tab goes through the page once."""
+    """What is wrong whenever Tab goes through the page: a control that is drawn anew meanwhile is reached the next time."""
+    problems = walked(page)
+    for _ in range(WALKS - 1):
+        if problems:
+            page.evaluate(FORGET)
+            problems = walked(page)
+    return problems
+
+
+def walked(page: Page) -> list[str]:
     problems = []
     for _ in range(MOST_CONTROLS):
         page.keyboard.press("Tab")
