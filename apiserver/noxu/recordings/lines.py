@@ -23,7 +23,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import orjson
 
@@ -158,12 +158,27 @@ def _decoded(line: bytes) -> Json:
     return None
 
 
-def place_of(path: str) -> Place:
-    """The object or the collection that a path is about: `/apis/GROUP/VERSION/namespaces/NS/widgets/a`."""
+class RequestPath(NamedTuple):
+    """What a path is about: `/apis/GROUP/VERSION/namespaces/NS/widgets/a/status`. `place`: an object, or a collection."""
+
+    place: Place
+    version: str
+    subresource: str
+
+
+def parse_path(path: str) -> RequestPath:
+    """Without its query."""
     parts = path.partition("?")[0].strip("/").split("/")
-    group, rest = (parts[1], parts[3:]) if parts[0] == "apis" and len(parts) > 2 else ("", parts[2:])
+    has_group = parts[0] == "apis" and len(parts) > 2
+    group = parts[1] if has_group else ""
+    version, *rest = parts[2 if has_group else 1 :] or [""]
     namespace = ""
     if rest[:1] == ["namespaces"] and len(rest) > 2:
         namespace, rest = rest[1], rest[2:]
-    plural, name = ([*rest, "", ""])[:2]
-    return (f"{plural}.{group}" if group else plural), namespace, name
+    plural, name, subresource = ([*rest, "", "", ""])[:3]
+    return RequestPath((f"{plural}.{group}" if group else plural, namespace, name), version, subresource)
+
+
+def place_of(path: str) -> Place:
+    """The object or the collection that a path is about."""
+    return parse_path(path).place

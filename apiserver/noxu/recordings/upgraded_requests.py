@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from noxu.api.field import Path
-from noxu.recordings.lines import Place, place_of
+from noxu.recordings.lines import Place, parse_path
 from noxu.registry.resource import Versions
 from noxu.upgrades.effects import ObjectEffect, effect_of
 from noxu.upgrades.schema_places import with_any_index
@@ -105,8 +105,7 @@ class _Judging:
             del states[:-_STATES]
 
     def _add_step(self, line: Object) -> None:
-        path = str(line.get("watch") or line.get("path") or "").partition("?")[0]
-        place = place_of(path)
+        place, version, subresource = parse_path(str(line.get("watch") or line.get("path") or ""))
         answer = line.get("expect") or {}
         if place[0] not in self._definitions or int(answer.get("code") or 0) >= 400:
             return
@@ -115,12 +114,11 @@ class _Judging:
         client = known.setdefault(title, ClientPreview(title, self._limit))
         client.requests += 1
         definition = self._definitions[place[0]]
-        version = path.strip("/").split("/")[2]
         api_version = f"{definition.after.storage.group}/{version}"
         if _serves(definition.before, api_version) and not _serves(definition.after, api_version):
             client.counts["not served"] += 1
             client.versions[version] += 1
-        elif "watch" not in line and _subresource(path, place) in _JUDGED_SUBRESOURCES:
+        elif "watch" not in line and subresource in _JUDGED_SUBRESOURCES:
             self._judge(line, place, api_version, client)
 
     def _judge(self, line: Object, place: Place, api_version: str, client: ClientPreview) -> None:
@@ -177,14 +175,6 @@ def _title(client: Object) -> str:
     """`kubectl (jane)`: the program, without its version and machine, and the user."""
     agent = str(client.get("agent") or "unknown").partition("/")[0]
     return f"{agent} ({client['user']})" if client.get("user") else agent
-
-
-def _subresource(path: str, place: Place) -> str:
-    """What follows the name of an object in a path."""
-    rest = path.strip("/").split("/")[3:]
-    if rest[:1] == ["namespaces"] and len(rest) > 2:
-        rest = rest[2:]
-    return rest[2] if place[2] and len(rest) > 2 else ""
 
 
 def _revision(value: Object) -> int:
