@@ -39,8 +39,6 @@ class Interventions:
         self._activity: ClientActivity | None = None
         self._requests: RecentRequests | None = None
         self._details = DetailRecorder()
-        self._keeps_details = False
-        self._is_recording = False
         self._records_for_good = False
         self._has_gaps = False
 
@@ -71,12 +69,11 @@ class Interventions:
         app = self._server().app
         if self._requests is None:
             self._requests = next((each for each in app.filters if isinstance(each, RecentRequests)), None)
-            self._is_recording = self._records_for_good = self._requests is not None
+            self._records_for_good = self._requests is not None
         if self._requests is None:
             self._requests = RecentRequests()
-        if not self._is_recording:
+        if self._requests not in app.filters:
             app.observe(self._requests)
-            self._is_recording = True
         return self._requests
 
     def details(self) -> DetailRecorder:
@@ -85,17 +82,17 @@ class Interventions:
 
     def keep_details(self, *, wanted: bool) -> None:
         """Keep the details of further writes, or no longer."""
-        if wanted and not self._keeps_details:
-            self._server().app.observe(self._details)
-        elif self._keeps_details and not wanted:
-            self._server().app.observe_no_longer(self._details)
-        self._keeps_details = wanted
+        app = self._server().app
+        if not wanted:
+            app.observe_no_longer(self._details)
+        elif self._details not in app.filters:
+            app.observe(self._details)
 
     def end_requests(self) -> None:
         """No viewer looks at what the clients ask. It goes on if a report about them, or a test, does."""
         if self._requests is not None and not self._records_for_good:
             self._server().app.observe_no_longer(self._requests)
-            self._is_recording, self._has_gaps = False, True
+            self._has_gaps = True
 
     def record(self, recorder: RequestFilter) -> None:
         """Let a recorder see all requests from now on."""
