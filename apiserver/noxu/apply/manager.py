@@ -96,7 +96,7 @@ def update(
     tracked = bare if in_written_form is None else in_written_form(bare)
     try:
         if live is None:
-            managers = _created(tracked, tracker, managers, manager or UNKNOWN, now)
+            managers = _created(tracked, tracker, managers, manager or UNKNOWN, now, valid)
         else:
             bare_live = with_entries(live, None)
             managers = _updated(bare_live, tracked, tracker, managers, manager or UNKNOWN, now, valid)
@@ -134,10 +134,10 @@ def has_empty_entries(value: Object) -> bool:
     return bool(entries_of(value) == [])
 
 
-def _created(new: Object, tracker: Tracker, managers: Managers, name: str, now: str) -> Managers:
+def _created(new: Object, tracker: Tracker, managers: Managers, name: str, now: str, valid: Valid) -> Managers:
     """The managers after a create. Raises Failed or ApiError."""
     if tracker.custom and not managers:
-        created = tracker.creator(new, name, now)
+        created = tracker.creator(new, name, now, is_valid=valid.new)
         if created is not None:
             return created
     return _updated(tracker.blank, new, tracker, managers, name, now, UNKNOWN_VALIDITY)
