@@ -185,7 +185,7 @@ MORE_IS_BETTER: Final = frozenset(name for name in MEASURES if name.startswith("
 BOUNDS: Final[dict[str, float]] = {
     "product files": 802,
     "files under 40 lines": 4,
-    "product lines": 163_199,
+    "product lines": 163_194,
     "links": 0,
     "private names of other packages": 1,
     "imports of own modules in functions": 44,

@@ -1,4 +1,4 @@
-"""Round trips of the corpus: what schemas explain is told from what they do not."""
+"""Round trips of the corpus: what schemas explain, and what they do not."""
 
 from __future__ import annotations
 

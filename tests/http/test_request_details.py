@@ -1,4 +1,4 @@
-"""What is kept of writes while somebody looks: their bodies, what became of them, and the webhooks that were called."""
+"""What is kept of writes while a viewer looks: their bodies, what became of them, and the webhooks that were called."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def details(server: Noxu, request_id: str) -> Object:
     return found
 
 
-def told(found: Object) -> list[tuple[str, str]]:
+def reasons_in(found: Object) -> list[tuple[str, str]]:
     return [(each["what"], each["path"]) for each in found["reasons"] if each["what"] != "set"]
 
 
@@ -70,7 +70,7 @@ def test_a_write_has_its_bodies_its_reasons_and_its_calls(server: Noxu, recorder
     found = details(server, send(server, "POST", PATH, value)[0])
     assert (found["code"], found["traced"], found["sent"]["body"]) == (201, True, value)
     assert found["answered"]["body"]["metadata"]["labels"] == {"tag": "x"}
-    assert told(found) == [("pruned", "spec.limt"), ("defaulted", "spec.size"), ("changed", "metadata.labels")]
+    assert reasons_in(found) == [("pruned", "spec.limt"), ("defaulted", "spec.size"), ("changed", "metadata.labels")]
     assert found["reasons"][0]["hint"] == "did you mean spec.limit?"
     assert [(call["webhook"], call["changes"], call["message"]) for call in found["calls"]] == [
         ("tag", 1, ""),
@@ -83,7 +83,7 @@ def test_the_editor_has_the_same_reasons_before_anything_is_written(server: Noxu
     value = widget("editor", limit=5)
     value["spec"]["limt"] = 1
     [_, answer] = send(server, "POST", "/_noxu/explain", {"object": value})
-    assert told(answer["object"]) == [
+    assert reasons_in(answer["object"]) == [
         ("pruned", "spec.limt"),
         ("defaulted", "spec.size"),
         ("changed", "metadata.labels"),
@@ -101,7 +101,7 @@ def test_a_refusal_says_why(
     assert (found["traced"], refused["values"]["self.size"]) == (bool(left), "9")
     found = details(server, send(server, "POST", PATH, widget("b", size=7))[0])
     assert found["calls"][-1]["message"] == 'admission webhook "small" denied the request: seven is no size'
-    assert ("refused", "") in told(found)
+    assert ("refused", "") in reasons_in(found)
 
 
 def test_a_secret_is_masked_and_what_is_no_json_is_shown_unless_it_may_be_one(

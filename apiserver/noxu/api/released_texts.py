@@ -13,7 +13,6 @@ from typing import Final, NamedTuple
 
 from noxu.api.field import FieldError, Reason
 from noxu.expressions import expression
-from noxu.releases import NEWEST
 
 _OWNER: Final = r"metadata\.ownerReferences\[\d+\]\."
 _RULE: Final = r"\.x-kubernetes-validations\[\d+\]\."
@@ -63,8 +62,6 @@ def of_release(errors: Iterable[FieldError], release: int, *, custom: bool) -> l
 
 
 def _of_release(error: FieldError, release: int, *, custom: bool) -> FieldError:
-    if release == NEWEST:
-        return error
     for text in TEXTS:
         if release > text.until or error.reason not in text.reasons or text.custom not in (None, custom):
             continue

@@ -44,10 +44,7 @@ def run(options: argparse.Namespace) -> int:
     except RefusedDefinition as error:
         print(f"noxu: {error}", file=sys.stderr)
         return FOUND
-    except stored.UNREADABLE_ERRORS as error:
-        print(f"noxu: {error}", file=sys.stderr)
-        return UNREADABLE
-    except NoRecording as error:
+    except (*stored.UNREADABLE_ERRORS, NoRecording) as error:
         print(f"noxu: {error}", file=sys.stderr)
         return UNREADABLE
     except NoStructuralForm as error:

@@ -55,7 +55,7 @@ class ControllerCauses:
                 for owner in metadata.get("ownerReferences") or ()
                 if (resource := find_kind(owner["apiVersion"], owner["kind"])) is not None
             ]
-        except (ValueError, KeyError, TypeError, AttributeError):  # it was stored by who knows whom
+        except (ValueError, KeyError, TypeError, AttributeError):  # another program has stored it
             return []
 
 

@@ -126,9 +126,8 @@ class WriteHistory:
             write = known[revision] = self._recorded(revision, seconds, author)
             if self._notes is not None:
                 self._unsaved.append(write)
-        for revision in [
-            *islice(known, max(len(known) - MAX_WRITES, 0))
-        ]:  # at once: each search for the oldest takes long
+        oldest = [*islice(known, max(len(known) - MAX_WRITES, 0))]  # at once: each search for the oldest takes long
+        for revision in oldest:
             del known[revision]
         self._revisions = None
 

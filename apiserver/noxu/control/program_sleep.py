@@ -38,7 +38,10 @@ _OWN_TIMERS: Final = ("anon_inode:[timerfd]", "anon_inode:[io_uring]")
 
 
 class SleepingCall(NamedTuple):
-    """A call to the kernel that may sleep: which argument says for how long, and as what. `unit`: a key of `_SECONDS`."""
+    """A call to the kernel that may sleep: which argument says for how long, and in what form.
+
+    `unit`: milliseconds, timespec, timeval; clock and futex, whose other arguments say what it counts from; "": it has no timeout.
+    """
 
     argument: int = 0
     unit: str = ""

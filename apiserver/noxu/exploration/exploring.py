@@ -247,9 +247,8 @@ class Candidates:
         others = self._others.setdefault(identity, [])
         if confirmed.is_stable:
             others.clear()
-            self._known.add(
-                _identity(confirmed.plan, confirmed.finding)
-            )  # which may not be the gravest of the first run
+            # which may not be the gravest of the first run
+            self._known.add(_identity(confirmed.plan, confirmed.finding))
         elif self._attempts[identity] < ATTEMPTS:
             if others:
                 return self._choose(identity, others.pop(0))

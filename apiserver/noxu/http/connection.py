@@ -57,8 +57,7 @@ class Connection(Outgoing):
         "__weakref__", "_answering", "_boundaries", "_content", "_frames_at_once", "_framing", "_handle", "_head_bytes", "_head_timer", "_held",
         "_http", "_idle_since", "_idle_timer", "_is_body_full", "_is_counted", "_is_paused", "_is_plain", "_is_queue_full",
         "_is_upgraded", "_kept_target", "_pipelined", "_queue", "_receive_frames", "_tail", "_waiter", "closes", "peername",
-        "task",
-        "was_used",
+        "task", "was_used",
     )  # fmt: skip
 
     def __init__(self, handle: Handle, loop: asyncio.AbstractEventLoop, clients: Clients) -> None:

@@ -81,9 +81,7 @@ async def enter(exchange: Exchange, control: Control, documents: Documents) -> N
     view = await travel.views.view(moment.revision)
     present = exchange.backend
     persistence = Persistence(view.reader.store, view.reader.cache)
-    if (
-        exchange.takes_past_for_present
-    ):  # else what a client reads of the past is not what it has been shown when it writes
+    if exchange.takes_past_for_present:  # else what a client reads is not what it has been shown when it writes
         persistence.journal = present.persistence.journal
     shown = {
         "reader": view.reader,

@@ -1,4 +1,4 @@
-"""The details of the newest writes, while somebody looks: what was sent and answered, and the trace of what happened on the way.
+"""The details of the newest writes, while a viewer looks: what was sent and answered, and the trace of what happened on the way.
 
 A trace costs more than a write: of those that follow each other fast only some are traced, at most BURST at once, and RATE in a
 second. Of the others, what is known without one is kept: the calls of webhooks, unknown fields, rules that have failed.

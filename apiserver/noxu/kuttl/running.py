@@ -326,8 +326,10 @@ class _RunningTest:
             if said
         ]
         if some and all(some):
-            told = "; ".join(f"{condition.text}: {said}" for condition, said in zip(conditions.some, some, strict=True))
-            failures.append(StepFailure(conditions.document, "assertAny", f"none of them is true: {told}"))
+            reasons = "; ".join(
+                f"{condition.text}: {said}" for condition, said in zip(conditions.some, some, strict=True)
+            )
+            failures.append(StepFailure(conditions.document, "assertAny", f"none of them is true: {reasons}"))
         return failures
 
     async def _missing_reference(self, resource: Resource, named: Object) -> str:

@@ -447,9 +447,8 @@ class Draft:
     """The time of the write in RFC 3339, the same for all fields of the object."""
     weight: int  # only ever increases
     """Bytes to process: increased if the stored object or a webhook's response is larger than the request."""
-    sent: ObjectPatch | Configuration | Merged | NewScale | None = (
-        None  # replaced as a whole by the stage that uses it up
-    )
+    # replaced as a whole by the stage that uses it up
+    sent: ObjectPatch | Configuration | Merged | NewScale | None = None
     """What the body has instead of an object. A patch is kept for errors about the patched object, which quote it."""
     stored: Stored | None = None
     """The stored object, None if it does not exist."""

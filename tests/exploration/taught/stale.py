@@ -1,6 +1,6 @@
 """A Widget gets a ConfigMap that outlives no Widget: it is deleted before the finalizer goes.
 
-With the bug it is deleted by its name, whosever it is by now. The twin deletes only what belongs to the Widget that it has seen.
+With the bug it is deleted by its name, also if another one has that name by now. The twin deletes only what belongs to the Widget that it has seen.
 """
 
 from __future__ import annotations
