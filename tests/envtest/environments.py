@@ -16,6 +16,7 @@ import socket
 import ssl
 import subprocess
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -30,6 +31,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from tests.timing import HANGS_AFTER
 
 POLL: Final = 0.1  # seconds between two health checks
+NOT_YET: Final = (OSError, http.client.HTTPException)  # the program does not answer, or is ending
 _FIRST: Final = datetime(2020, 1, 1, tzinfo=UTC)
 _LAST: Final = datetime(2100, 1, 1, tzinfo=UTC)
 
@@ -169,7 +171,8 @@ class Program:
                 self.words, stdout=log, stderr=log, process_group=0, env=os.environ | self.environment
             )
         while True:
-            with contextlib.suppress(OSError, http.client.HTTPException):
+            # The ssl module of Python 3.11 and 3.12 leaves a socket open that is reset before its handshake.
+            with warnings.catch_warnings(action="ignore", category=ResourceWarning), contextlib.suppress(*NOT_YET):
                 if ask(health).code == 200:
                     return
             if self.process.poll() is not None:

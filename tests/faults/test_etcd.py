@@ -15,7 +15,7 @@ import pytest
 
 from noxu_storage.types import EVERYTHING, Conflict, Event, Key, OutcomeUnknown, Revision, Unavailable
 from tests import etcd_server
-from tests.etcd_server import EtcdServer
+from tests.etcd_server import EtcdMembers, EtcdServer
 from tests.timing import eventually_async, hang_guard
 
 pytest.importorskip("noxu_storage.etcd.channel", reason="package: grpc")
@@ -28,11 +28,15 @@ COUNTERS = [Key("g/counters", "p/", str(number)) for number in range(3)]
 
 
 @pytest.fixture
-def etcd(tmp_path: Path) -> Iterator[EtcdServer]:
+def etcd(tmp_path: Path) -> Iterator[EtcdMembers]:
     if reason := etcd_server.lacking():
         pytest.skip(reason)
-    with etcd_server.running_etcd(tmp_path / "etcd") as server:
-        yield server
+    members = EtcdMembers(tmp_path)
+    try:
+        members.start()
+        yield members
+    finally:
+        members.kill()
 
 
 class Outcome(NamedTuple):
@@ -75,19 +79,19 @@ async def increment(store: EtcdStore, name: str, outcome: Outcome, stop: asyncio
             await asyncio.sleep(0.01)
 
 
-async def restarted(etcd: EtcdServer) -> None:
+async def restarted(etcd: EtcdMembers) -> None:
     etcd.kill()
     await asyncio.to_thread(etcd.start)
 
 
-async def stopped(etcd: EtcdServer) -> None:
+async def stopped(etcd: EtcdMembers) -> None:
     await asyncio.to_thread(etcd.pause)
     await asyncio.sleep(0.3)
     etcd.resume()
 
 
-async def test_two_stores_lose_nothing_and_write_nothing_twice(etcd: EtcdServer) -> None:
-    stores = [await EtcdStore.open([etcd.url], PlainLayout(PREFIX)) for _ in range(2)]
+async def test_two_stores_lose_nothing_and_write_nothing_twice(etcd: EtcdMembers) -> None:
+    stores = [await EtcdStore.open(etcd.url.split(","), PlainLayout(PREFIX)) for _ in range(2)]
     start = max(store.revision for store in stores)
     outcomes = [Outcome({}, [], []) for _ in stores]
     stop = asyncio.Event()
@@ -109,7 +113,7 @@ async def test_two_stores_lose_nothing_and_write_nothing_twice(etcd: EtcdServer)
         await eventually_async(lambda: progress() > before + 40)
         stop.set()
         await asyncio.gather(*writers)
-        truth = await EtcdStore.open([etcd.url], PlainLayout(PREFIX))
+        truth = await EtcdStore.open(etcd.url.split(","), PlainLayout(PREFIX))
         await asyncio.gather(*(store.catch_up() for store in stores))
         histories = [await history(store, start) for store in (truth, *stores)]
     assert histories[0] == histories[1] == histories[2]

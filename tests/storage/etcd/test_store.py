@@ -521,7 +521,7 @@ async def test_a_store_continues_after_etcd_was_killed(own_etcd: EtcdServer, pre
     async with opened(own_etcd.url, prefix) as store:
         start = store.revision
         first = await store.put(A, b"1", expected=0)
-        own_etcd.kill()
+        own_etcd.crash()
         await eventually_async(lambda: store._fault)
         assert await store.get(A) == KeyValue(A, b"1", first)
         assert (await store.status()).fault
@@ -766,7 +766,7 @@ async def test_a_user_with_access_to_the_prefix_reads_and_writes(
     store = await EtcdStore.open([own_etcd.url], PlainLayout(prefix), user=EtcdUser("noxu", "secret of noxu"))
     start = store.revision
     first = await store.put(A, b"1", expected=0)
-    own_etcd.kill()  # tokens are in its memory
+    own_etcd.crash()  # tokens are in its memory
     own_etcd.start()
     async with hang_guard():
         second = await store.put(A, b"2", expected=first)
