@@ -61,6 +61,7 @@ def test_a_write_and_what_follows_from_it(open_page: Open, api: ApiClient, opera
 
 def test_the_keyboard_moves_between_marks(open_page: Open, api: ApiClient, operator: None) -> None:
     page = open_page("#/timeline?object=keys")
+    page.get_by_text("Live").wait_for()  # when a write before that was is not known
     api.send("POST", PATH, value=widget("keys", size=3))
     page.get_by_role("status").get_by_text("2 marks").wait_for()  # the create, and the status of the operator
     picture = page.get_by_role("application")
