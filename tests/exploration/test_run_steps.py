@@ -50,6 +50,7 @@ class SlowMachine:
             SimpleNamespace(
                 user="controller",
                 at=at,
+                seconds=0.0,
                 retry_after=0,
                 verb=asked_verb,
                 resource=resource,
@@ -118,6 +119,37 @@ def test_a_view_of_a_busy_controller_lasts_until_it_tries_again_and_again(
         moves: Any = SimpleNamespace(views=["explored-view-1"])
         assert run_steps.settle_with_moves(machine, programs(machine), QUIET, moves) == ""  # type: ignore[arg-type]
     assert least <= machine.now <= most
+
+
+class AskedToWait(SlowMachine):
+    """It is refused at 0 s, with a second to wait, and asks again at `again`. It waits for a processor half of the time."""
+
+    def __init__(self, again: float) -> None:
+        super().__init__(0.0, is_busy=False)
+        self.again = again
+
+    def clock(self) -> float:
+        return self.now / 2
+
+    def await_silence(self, quiet: float, within: float) -> None:
+        if self.now < self.again < self.now + quiet:
+            self.now = self.again
+        self.now += quiet
+
+    def requests(self, verb: str = "") -> list[Any]:
+        [asked] = super().requests("watch")
+        asked.retry_after = 1
+        return [asked]
+
+
+def test_a_program_that_was_asked_to_wait_may_be_late_on_a_busy_machine() -> None:
+    machine: Any = AskedToWait(2.2)
+    programs_there = programs(machine)
+    programs_there.clock = machine.clock
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(run_steps, "time", machine)
+        assert run_steps.settle_with_moves(machine, programs_there, QUIET, SimpleNamespace(views=[])) == ""  # type: ignore[arg-type]
+    assert machine.now >= machine.again
 
 
 class DyingLate(SlowMachine):
