@@ -108,6 +108,14 @@ def test_files_are_run_again_when_they_change(
     assert lines == ["4 cases: 2 passed, 2 failed", "2 cases: 1 passed, 1 failed", "2 cases: 2 passed, 0 failed"]
 
 
+def test_what_a_version_lacks_names_the_one_that_brought_it(run: Run, write: Write) -> None:
+    policy = "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, metadata: {name: a}}"
+    write("a_test.yaml", CASES.replace("cases:", "given: {policies: [p.yaml]}\ncases:", 1))
+    write("p.yaml", policy)
+    out = run("test --kubernetes 1.29 a_test.yaml").out
+    assert "\n    Kubernetes has this kind in admissionregistration.k8s.io/v1 since 1.30.\n" in out
+
+
 MAP: Final = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {b: %s}}"
 
 

@@ -10,11 +10,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from noxu import Noxu
 from noxu.control import peer_sockets, program_work
+from noxu.control.program_sleep import TICKS
 from noxu.control.program_work import LONGEST, ProcessState, WorkStreak
 from tests.optional import needs_platform
 from tests.rows import rows
@@ -62,16 +64,18 @@ SILENT_SINCE, QUIET = 10.0, 0.5
         ([(10.1, True), (10.2, False), (10.3, True), (10.4, False)], 10.3),
         ([(10.1, True), (10.6, False)], SILENT_SINCE),  # the quiet time has passed
         ([(10.1, True), (10.7, False), (12.0, True)], 12.0),
-        ([(10.0 + n / 10, True) for n in range(70)], 10.0 + LONGEST),  # it spins
+        ([(10.0 + n / 10, True, n / 10) for n in range(70)], 10.0 + LONGEST),  # it spins
+        ([(10.0 + n / 10, True, n / 100) for n in range(70)], 16.9),  # it waits for a processor most of the time
         ([(9.0, True)], SILENT_SINCE),  # what others have done since is what silence counts from
         ([*((5.0 + n / 10, True) for n in range(60)), (11.0, True)], 11.0),  # others have given it something to do
     ],
 )
-def test_silence_counts_from_the_last_work_that_counts(looks: list[tuple[float, bool]], since: float) -> None:
+def test_silence_counts_from_the_last_work_that_counts(looks: list[tuple[Any, ...]], since: float) -> None:
     streak: WorkStreak | None = None
-    for now, at_work in looks:
+    for now, at_work, *computed in looks:
         silent_since = SILENT_SINCE if now >= SILENT_SINCE else 0.0
-        streak = program_work.next_streak(streak, now, silent_since, QUIET, at_work=at_work)
+        ticks = round(sum(computed) * TICKS)
+        streak = program_work.next_streak(streak, now, silent_since, QUIET, at_work=at_work, ticks=ticks)
     assert program_work.quiet_since(SILENT_SINCE, streak) == pytest.approx(since)
 
 

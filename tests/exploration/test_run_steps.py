@@ -21,8 +21,8 @@ QUIET = 0.5  # seconds
 class SlowMachine:
     """A server and its time: a program that was ended at 0 s begins its watch at `starts`. `is_busy`: it never stops trying."""
 
-    def __init__(self, starts: float, *, is_busy: bool) -> None:
-        self.now, self.starts, self.is_busy = 0.0, starts, is_busy
+    def __init__(self, starts: float, *, is_busy: bool, every: float = 0.1) -> None:
+        self.now, self.starts, self.is_busy, self.every = 0.0, starts, is_busy, every
 
     def monotonic(self) -> float:
         return self.now
@@ -41,8 +41,27 @@ class SlowMachine:
         self.now += quiet
 
     def requests(self, verb: str = "") -> list[Any]:
-        is_there = verb == "watch" and self.now >= self.starts
-        return [SimpleNamespace(user="controller", at=self.starts, retry_after=0)] if is_there else []
+        """It watches when it starts; one that tries in vain deletes something from then on, `every` so many seconds."""
+        asked = [(self.starts, "watch", "widgets", "", 200)]
+        if self.is_busy:
+            times = int(max(min(self.now - self.starts, 60.0), 0.0) / self.every)
+            asked += [(self.starts + n * self.every, "delete", "configmaps", "data-a", 404) for n in range(times)]
+        return [
+            SimpleNamespace(
+                user="controller",
+                at=at,
+                seconds=0.0,
+                retry_after=0,
+                verb=asked_verb,
+                resource=resource,
+                subresource="",
+                namespace="",
+                name=name,
+                code=code,
+            )
+            for at, asked_verb, resource, name, code in asked
+            if at <= self.now and verb in ("", asked_verb)
+        ]
 
     def end_views(self, moves: Any) -> None:
         moves.views = []
@@ -53,9 +72,16 @@ class SlowMachine:
         return False
 
 
-def programs() -> Any:
+def programs(machine: SlowMachine) -> Any:
     program = SimpleNamespace(pid=1, lives=2, began=0.0)
-    return SimpleNamespace(started=[program], users=["controller"], webhooks=0, known=KnownTimes((1,), 0.1, 0.1))
+    return SimpleNamespace(
+        started=[program],
+        users=["controller"],
+        webhooks=0,
+        known=KnownTimes((1,), 0.1, 0.1),
+        clock=machine.monotonic,
+        killed={},
+    )
 
 
 LASTS = [
@@ -64,6 +90,10 @@ LASTS = [
     ("at once, and tries in vain", 0.0, True, WITH_VIEW, WITH_VIEW + 2 * QUIET),
     ("late, and tries in vain", 8.0, True, 8.0 + WITH_VIEW, 8.0 + 2 * WITH_VIEW + 2 * QUIET),
     ("never", 1e9, False, IDLE_WITHIN, IDLE_WITHIN + 2 * WITH_VIEW),
+]
+SLOWLY = [
+    ("it has asked for each thing once or twice", 1.0, 4.0, 4.0 + WITH_VIEW),
+    ("it has not asked for anything", 30.0, WITH_VIEW + IDLE_WITHIN, WITH_VIEW + IDLE_WITHIN + 2 * WITH_VIEW),
 ]
 
 
@@ -75,8 +105,97 @@ def test_a_view_lasts_until_the_controller_has_acted_on_it(
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(run_steps, "time", machine)
         moves: Any = SimpleNamespace(views=["explored-view-1"])
-        assert run_steps.settle_with_moves(machine, programs(), QUIET, moves) == ""  # type: ignore[arg-type]
+        assert run_steps.settle_with_moves(machine, programs(machine), QUIET, moves) == ""  # type: ignore[arg-type]
     assert least <= machine.now <= most
+
+
+@rows(("every", "least", "most"), [row[1:] for row in SLOWLY], ids=[row[0] for row in SLOWLY])
+def test_a_view_of_a_busy_controller_lasts_until_it_tries_again_and_again(
+    every: float, least: float, most: float
+) -> None:
+    machine = SlowMachine(0.0, is_busy=True, every=every)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(run_steps, "time", machine)
+        moves: Any = SimpleNamespace(views=["explored-view-1"])
+        assert run_steps.settle_with_moves(machine, programs(machine), QUIET, moves) == ""  # type: ignore[arg-type]
+    assert least <= machine.now <= most
+
+
+class AskedToWait(SlowMachine):
+    """It is refused at 0 s, with a second to wait, and asks again at `again`. It waits for a processor half of the time."""
+
+    def __init__(self, again: float) -> None:
+        super().__init__(0.0, is_busy=False)
+        self.again = again
+
+    def clock(self) -> float:
+        return self.now / 2
+
+    def await_silence(self, quiet: float, within: float) -> None:
+        if self.now < self.again < self.now + quiet:
+            self.now = self.again
+        self.now += quiet
+
+    def requests(self, verb: str = "") -> list[Any]:
+        [asked] = super().requests("watch")
+        asked.retry_after = 1
+        return [asked]
+
+
+def test_a_program_that_was_asked_to_wait_may_be_late_on_a_busy_machine() -> None:
+    machine: Any = AskedToWait(2.2)
+    programs_there = programs(machine)
+    programs_there.clock = machine.clock
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(run_steps, "time", machine)
+        assert run_steps.settle_with_moves(machine, programs_there, QUIET, SimpleNamespace(views=[])) == ""  # type: ignore[arg-type]
+    assert machine.now >= machine.again
+
+
+class DyingLate(SlowMachine):
+    """The program is killed at 0 s, and its process is there until 3 s; the next one begins its watch at `starts`."""
+
+    def __init__(self, starts: float) -> None:
+        super().__init__(starts, is_busy=False)
+        self.programs = programs(self)
+        [self.program] = self.programs.started
+        self.program.lives, self.programs.killed = 1, {0: 1}
+
+    def await_silence(self, quiet: float, within: float) -> None:
+        super().await_silence(quiet, within)
+        if self.now >= 3.0 and self.program.lives == 1:
+            self.program.lives, self.program.began = 2, 3.0
+
+    def requests(self, verb: str = "") -> list[Any]:
+        [before] = SlowMachine(0.0, is_busy=False).requests("watch")
+        return [before, *super().requests(verb)]
+
+
+def test_a_view_lasts_until_the_next_life_of_a_program_that_dies_slowly() -> None:
+    machine: Any = DyingLate(6.0)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(run_steps, "time", machine)
+        moves: Any = SimpleNamespace(views=["explored-view-1"])
+        assert run_steps.settle_with_moves(machine, machine.programs, QUIET, moves) == ""
+    assert 6.0 <= machine.now <= 6.0 + WITH_VIEW
+
+
+def test_a_view_that_begins_when_the_run_is_idle_is_waited_for() -> None:
+    """What fires its trigger is written after the run was idle: the program has not started again by then."""
+
+    class Late(DyingLate):
+        def await_silence(self, quiet: float, within: float) -> None:
+            super().await_silence(quiet, within)
+            if not moves.views:
+                self.program.lives, self.programs.killed = 1, {}  # not killed yet
+                moves.views.append("explored-view-1")
+
+    moves: Any = SimpleNamespace(views=[])
+    machine: Any = Late(6.0)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(run_steps, "time", machine)
+        run_steps.settle_with_moves(machine, machine.programs, QUIET, moves)
+    assert machine.now >= 1.0
 
 
 WHILE_THE_WORKLOAD_WAITS = [
@@ -94,7 +213,7 @@ def test_a_view_ends_while_the_workload_waits(starts: float, ends: float) -> Non
     moves: Any = SimpleNamespace(views=["explored-view-1"])
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(run_steps, "time", machine)
-        run_steps.end_views_after_a_while(machine, programs(), moves, machine.wait)  # type: ignore[arg-type]
+        run_steps.end_views_after_a_while(machine, programs(machine), moves, machine.wait)  # type: ignore[arg-type]
     assert not moves.views
     assert ends <= machine.now <= ends + 3 * LOOKS_EVERY
 
@@ -128,5 +247,5 @@ def test_a_drift_is_waited_for_as_long_as_the_controller_sleeps(drifted: list[An
     exploration = Exploration((), (), quiet=QUIET, resync=RESYNC)
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(run_steps, "time", machine)
-        run_steps.until_restored(machine, programs(), exploration, dict(MADE))
+        run_steps.until_restored(machine, programs(machine), exploration, dict(MADE))
     assert waits <= machine.now <= waits + 3 * QUIET

@@ -13,7 +13,7 @@ from noxu.api.field import ROOT
 from noxu.api.field import Path as FieldPath
 from noxu.cases import judging
 from noxu.cases.outcomes import CaseOutcome, FileOutcome, Verdict
-from noxu.commands import findings, reports
+from noxu.commands import by_release, findings, reports
 from noxu.commands.findings import Checked, Finding
 from noxu.commands.reports import Style
 from noxu.manifests.documents import Document
@@ -49,7 +49,10 @@ def of_file(outcome: FileOutcome) -> Iterator[CaseReport]:
     """The cases of a file, or the one report of a file that cannot be run."""
     document = outcome.file.document
     if outcome.problems:
-        found = [finding(document, "unreadable", problem.field, problem.message) for problem in outcome.problems]
+        found = [
+            by_release.advised(finding(document, "unreadable", problem.field, problem.message))
+            for problem in outcome.problems
+        ]
         yield CaseReport("", "unusable", [Checked(document, "", "unreadable", found)])
     for each in outcome.outcomes:
         checked = Checked(document, each.case.name, RESULTS[each.verdict], list(_findings(document, each)))

@@ -31,8 +31,8 @@ AWAKE: Final = -math.inf
 """Of a thread that runs, or of which it is not known when it wakes."""
 NEVER: Final = math.inf
 _READ_AT_ONCE: Final = 4096  # bytes, which are more than these files have
-_TICKS: Final = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
-_UNCERTAIN: Final = 2 / _TICKS  # seconds, in the time at which a thread began
+TICKS: Final = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+_UNCERTAIN: Final = 2 / TICKS  # seconds, in the time at which a thread began
 _PAIR: Final = struct.Struct("=qq")  # timespec and timeval of 64 bits
 _OWN_TIMERS: Final = ("anon_inode:[timerfd]", "anon_inode:[io_uring]")
 
@@ -213,7 +213,7 @@ def _booted() -> float:
 def _began(place: str, asleep: float) -> float:
     """When a thread began, at the earliest."""
     fields = _read(f"{place}/stat").rpartition(")")[2].split()
-    return int(fields[19]) / _TICKS - _UNCERTAIN - asleep
+    return int(fields[19]) / TICKS - _UNCERTAIN - asleep
 
 
 def _read(path: str) -> str:

@@ -7,8 +7,8 @@ A controller that waits for its turn on a busy machine is silent, too, and is no
 - it has not read what it was sent (`peer_sockets`).
 
 A program that is paused (SIGSTOP) is not at work, whatever it was sent. Silence counts from the last moment at which a program
-was seen at work. One that works on for `LONGEST` without asking for anything computes for its own sake, such as one that spins:
-then only silence counts. Of other clients, and elsewhere than on Linux, nothing is known but their silence.
+was seen at work. One that has used `LONGEST` of processor time without asking for anything computes for its own sake, such as one
+that spins: then only silence counts. Of other clients, and elsewhere than on Linux, nothing is known but their silence.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from typing import Final, NamedTuple
 
 from noxu.control import peer_sockets
 from noxu.control.peer_sockets import Addresses
-from noxu.control.program_sleep import AWAKE, ProgramSleep
+from noxu.control.program_sleep import AWAKE, TICKS, ProgramSleep
 from noxu.control.programs import Programs
 from noxu.control.running import Activity, Control
 
-LONGEST: Final = 5.0  # seconds
+LONGEST: Final = 5.0  # seconds of processor time
 LOOKS: Final = 5  # in a quiet time
 LOOK_EVERY: Final = (0.005, 0.05)  # seconds, at least and at most
 FORESEES_EVERY: Final = 0.01  # seconds
@@ -51,10 +51,16 @@ class ProcessState(NamedTuple):
 
 
 class WorkStreak(NamedTuple):
-    """Of programs that are at work again and again, with no quiet time in between: times of the first and of the last look."""
+    """Of programs that are at work again and again, with no quiet time in between.
+
+    `began`, `last`: times of the first and of the last look. `counts`: time of the last one at which their work still counted.
+    `ticks`: the processor time that they had used by the first one.
+    """
 
     began: float
     last: float
+    counts: float
+    ticks: int
 
 
 # -- the decisions, which are pure -------------------------------------------------------------------------------------
@@ -83,18 +89,23 @@ def work(
 
 
 def next_streak(
-    streak: WorkStreak | None, now: float, silent_since: float, quiet: float, *, at_work: bool
+    streak: WorkStreak | None, now: float, silent_since: float, quiet: float, *, at_work: bool, ticks: int = 0
 ) -> WorkStreak | None:
-    """After a look. `silent_since`: when clients or controllers last did something. What follows that is a new streak."""
+    """After a look. `silent_since`: when clients or controllers last did something. What follows that is a new streak.
+
+    `ticks`: the processor time that the programs have used so far. On a busy machine they wait for it, and have done little yet.
+    """
     if at_work:
-        is_new = streak is None or streak.began < silent_since
-        return WorkStreak(now if streak is None or is_new else streak.began, now)
+        if streak is None or streak.began < silent_since:
+            return WorkStreak(now, now, now, ticks)
+        counts = now if ticks - streak.ticks <= LONGEST * TICKS else streak.counts
+        return streak._replace(last=now, counts=counts)
     return None if streak is None or now - streak.last >= quiet else streak
 
 
 def quiet_since(silent_since: float, streak: WorkStreak | None) -> float:
     """From when on neither clients do anything, nor the programs, as far as that counts."""
-    return silent_since if streak is None else max(silent_since, min(streak.last, streak.began + LONGEST))
+    return silent_since if streak is None else max(silent_since, streak.counts)
 
 
 # -- looking ----------------------------------------------------------------------------------------------------------
@@ -153,7 +164,8 @@ class ProgramLooks:
         """From when on it is quiet, after a look, and what a program does; "": nothing that counts."""
         if self._work is None:
             return silent_since, ""
-        streak = next_streak(self._work.streak, now, silent_since, self._quiet, at_work=bool(self._doing))
+        ticks = sum(state.ticks for state in (self._before or {}).values())
+        streak = next_streak(self._work.streak, now, silent_since, self._quiet, at_work=bool(self._doing), ticks=ticks)
         self._work.streak = streak
         since = quiet_since(silent_since, streak)
         return since, self._doing if since == now else ""

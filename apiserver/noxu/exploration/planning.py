@@ -162,9 +162,11 @@ _ERRORS: Final[Mapping[str, Sequence[str]]] = {
     "list": ("InternalError", "ServiceUnavailable", "TooManyRequests", "Expired"),
 }
 _TIMES: Final = (1, 3)
+_TELLING: Final = ("Conflict", "InternalError")
+"""The errors that come once, too: what an answer of another kind shows that comes once, these show, or it shows three times."""
 _OFTEN: Final = 6
 """So many times in a row show whether a controller waits longer and longer: a third of a second with client-go, whose informers,
-however, wait a minute then before they list again."""
+however, wait a minute then before they list again. They show as well what three times would."""
 
 
 def _refused(considered: Considered) -> Iterator[RunPlan]:
@@ -174,7 +176,7 @@ def _refused(considered: Considered) -> Iterator[RunPlan]:
         if resource.startswith(("leases.", "events")):
             continue
         for error in _ERRORS.get(verb, ()):
-            for times in (*_TIMES, _OFTEN) if error == "InternalError" and verb != "list" else _TIMES:
+            for times in _times(verb, error):
                 yield RunPlan(
                     "refused",
                     f"{verb} of {resource.partition('.')[0]} is refused with {error}"
@@ -190,6 +192,14 @@ def _refused(considered: Considered) -> Iterator[RunPlan]:
                     about=("refused", verb, resource, error, str(times)),
                     worth=(2.0 if verb in ("create", "update", "patch", "delete") else 0.5) - 0.1 * times,
                 )
+
+
+def _times(verb: str, error: str) -> tuple[int, ...]:
+    """How often in a row a request is refused with an error, for each plan."""
+    once, more = _TIMES
+    if error == "InternalError" and verb != "list":
+        return once, _OFTEN
+    return _TIMES if error in _TELLING else (more,)
 
 
 def _refused_later(considered: Considered) -> Iterator[RunPlan]:

@@ -7,15 +7,18 @@ itself is started again, as in a cluster.
 from __future__ import annotations
 
 import signal
+import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
+from noxu.control.recorded_requests import RecordedRequest
 from noxu.exploration import pod_mounts, webhook_servers
+from noxu.exploration.fair_clock import FairClock, looking_at
 from noxu.exploration.plans import RunPlan
 from noxu.exploration.recording import CONTROLLER, MAX_OUTPUT, PANIC, Life
 from noxu.exploration.server import ExploredServer
@@ -31,6 +34,10 @@ MIN_PATIENCE: Final = 1.5  # seconds
 MAX_PATIENCE: Final = 6.0
 OUTPUT: Final = "output"  # the file of what programs say
 GRACE: Final = 1.0  # seconds between SIGTERM and SIGKILL at the end of a run, which is recorded by then
+IN_VAIN: Final = 4
+"""So often asks for the same thing who tries in vain."""
+NOT_ASKED: Final = ("leases.coordination.k8s.io", "events", "events.events.k8s.io")
+"""What is written again and again by those who do nothing else, too."""
 KILLED: Final = 128 + signal.SIGKILL
 
 
@@ -58,8 +65,12 @@ class RunPrograms:
     started: list[TestedProgram]
     users: list[str]
     log: Path
+    clock: Callable[[], float] = time.monotonic
+    """What limits are measured with: a `FairClock`."""
     kills: int = 0
-    """How often a plan has killed one."""
+    """How often a plan has killed them."""
+    killed: dict[int, int] = field(default_factory=dict)
+    """By the number of a program, its life that a plan has killed last: it may not have ended yet."""
     known: KnownTimes = field(default_factory=KnownTimes)
     waits_left_out: bool = False
     """Whether the workload has not waited for something, because a plan has hidden it from the controller."""
@@ -67,6 +78,14 @@ class RunPrograms:
     """The port of their webhooks; 0: they have none."""
     serving: set[tuple[int, int]] = field(default_factory=set)
     """The lives of programs, by their numbers, that have answered there."""
+
+    def kill(self) -> None:
+        """Kill all of them, which are started again then."""
+        self.kills += 1
+        for n, program in enumerate(self.started):
+            if program.pid:
+                self.killed[n] = program.lives
+            program.send(signal.SIGKILL)
 
 
 def made(
@@ -79,6 +98,7 @@ def made(
 ) -> RunPrograms:
     """The programs, which do not run yet. `after_life` is called with their users when one has ended."""
     programs = RunPrograms([], [], directory / OUTPUT, known=known)
+    programs.clock = FairClock(looking_at(lambda: [each.pid for each in programs.started if each.pid]))
     home = directory / "home"
     home.mkdir()
     if exploration.webhooks is not None:
@@ -146,7 +166,7 @@ def watches(server: ExploredServer, users: list[str], since: float = 0.0) -> tup
 def lacking(server: ExploredServer, programs: RunPrograms) -> str:
     """Which program does not run, or does not watch yet what it has watched in the clean runs; "" for none."""
     for n, program in enumerate(programs.started):
-        if not program.pid:
+        if not program.pid or programs.killed.get(n) == program.lives:
             return "the controller has ended, and is not started again yet"
         if programs.webhooks and (n, program.lives) not in programs.serving:
             if not webhook_servers.is_listening(programs.webhooks):
@@ -160,6 +180,32 @@ def lacking(server: ExploredServer, programs: RunPrograms) -> str:
                     f"the controller has started{again}, and watches {begun} of {programs.known.watches[n]} resources"
                 )
     return ""
+
+
+def requests_since(server: ExploredServer, programs: RunPrograms, since: float) -> list[RecordedRequest]:
+    """What programs have asked for since a time, in seconds since 1970, without what those ask for who do nothing."""
+    return [
+        request
+        for request in server.requests()
+        if request.user in programs.users and request.at >= since and request.resource not in NOT_ASKED
+    ]
+
+
+def is_in_vain(asked: Iterable[RecordedRequest]) -> bool:
+    """Whether the same thing was asked for again and again, with the same answer: more will not come of it."""
+    again = Counter(
+        (
+            request.user,
+            request.verb,
+            request.resource,
+            request.subresource,
+            request.namespace,
+            request.name,
+            request.code,
+        )
+        for request in asked
+    )
+    return max(again.values(), default=0) >= IN_VAIN
 
 
 def lives(programs: RunPrograms, fired: list[Object]) -> list[Life]:

@@ -13,6 +13,7 @@ from typing import Final
 
 from noxu.api.errors import ApiError
 from noxu.exploration import run_programs, steps
+from noxu.exploration.fair_clock import slowness
 from noxu.exploration.findings import TRANSIENT
 from noxu.exploration.meanwhile import meanwhile
 from noxu.exploration.moves import Moves
@@ -28,6 +29,7 @@ FIRST_QUIET: Final = 1.0  # seconds without a request, after which a program has
 LOOKS_EVERY: Final = 0.02  # seconds
 WITH_VIEW: Final = 1.5  # seconds for a run to become idle whose controller sees the past
 TIME_OF_A_WAIT: Final = 20.0  # seconds of object time, in which what is waited for may come about
+SILENT: Final = 0.3  # seconds
 LISTS_WITHIN: Final = 5.0  # seconds
 
 
@@ -37,8 +39,7 @@ class RunFailed(Exception):
 
 def start(server: ExploredServer, programs: RunPrograms, exploration: Exploration) -> StepResult:
     """Wait for the first request of each program, and until it is idle."""
-    began = time.monotonic()
-    until = began + exploration.start_within
+    began, until = time.monotonic(), programs.clock() + exploration.start_within
     while True:
         asked = {request.user for request in server.requests()}
         if asked.issuperset(programs.users):
@@ -48,7 +49,7 @@ def start(server: ExploredServer, programs: RunPrograms, exploration: Exploratio
             raise RunFailed(
                 f"the controller ended with status {statuses} before it asked for anything:\n{tail(programs.log)}"
             )
-        if time.monotonic() > until:
+        if programs.clock() > until:
             raise RunFailed(
                 f"the controller has not asked for anything within {exploration.start_within:g} s: does it use "
                 f"$KUBECONFIG?\n{tail(programs.log)}"
@@ -101,19 +102,39 @@ def _ending_views(server: ExploredServer, programs: RunPrograms, moves: Moves) -
 def end_views_after_a_while(
     server: ExploredServer, programs: RunPrograms, moves: Moves, is_over: Callable[[float], bool]
 ) -> None:
-    """The while begins when the controller runs, as in `settle_with_moves`. `is_over` waits, for so many seconds at most."""
-    lasts = max(WITH_VIEW, 2 * programs.known.start)
-    at_latest = until = 0.0  # not known before there is a view
+    """`is_over` waits, for so many seconds at most."""
+    acting = _ActingOnTheView(server, programs, WITH_VIEW)
     while not is_over(LOOKS_EVERY):
-        now = time.monotonic()
-        if not moves.views:
-            continue
-        at_latest = at_latest or now + programs.known.idle_within
-        if not until or (now < at_latest and run_programs.lacking(server, programs)):
-            until = now + lasts
-        elif now > until:
+        if moves.views and acting.is_over(or_silent=True):  # the workload asks, too, so the run is not idle
             server.end_views(moves)
             return
+
+
+class _ActingOnTheView:
+    """How long a controller that sees the past is given to act on it.
+
+    It has a while from when it runs and watches, as before it sees nothing of the past; and longer if it still does what it has not
+    done before. What it tries in vain, again and again, because it sees no reason not to, is no fault of its own.
+    """
+
+    def __init__(self, server: ExploredServer, programs: RunPrograms, least: float) -> None:
+        self._server, self._programs = server, programs
+        self._lasts = max(least, 2 * programs.known.start)
+        self._at_latest = self._until = 0.0  # not known before there is a view, or before it runs
+        self._runs_since = 0.0  # seconds since 1970
+
+    def is_over(self, *, or_silent: bool = False) -> bool:
+        """Ask this while there is a view. `or_silent`: it has done all when it asks for nothing more."""
+        now = self._programs.clock()
+        self._at_latest = self._at_latest or now + self._programs.known.idle_within + self._lasts
+        if not self._until and not run_programs.lacking(self._server, self._programs):
+            self._runs_since, self._until = time.time(), now + self._lasts
+            self._at_latest = self._until + self._programs.known.idle_within
+        if not self._until or now < self._until:
+            return now > self._at_latest
+        asked = run_programs.requests_since(self._server, self._programs, self._runs_since)
+        is_silent = all(request.at < time.time() - SILENT for request in asked)
+        return now > self._at_latest or run_programs.is_in_vain(asked) or (or_silent and is_silent)
 
 
 def _await_lists(server: ExploredServer, moves: Moves) -> None:
@@ -131,19 +152,19 @@ def _await_lists(server: ExploredServer, moves: Moves) -> None:
 def settle_with_moves(server: ExploredServer, programs: RunPrograms, quiet: float, moves: Moves) -> str:
     """Wait until the run is idle. Returns why it is not, "" if it is.
 
-    With a view of the past, which a move may bring at any moment, only for a while: the controller may try in vain what it sees no
-    reason not to try, and that is no fault of its own. The while begins when the program that a move has ended has started again:
-    on a busy machine that takes longer, and before it sees nothing of the past.
+    With a view of the past, which a move may bring at any moment, only until the controller has acted on it.
     """
-    until = time.monotonic() + programs.known.idle_within
+    until = programs.clock() + programs.known.idle_within
     a_while = max(WITH_VIEW, 2 * programs.known.start, 3 * quiet)
+    acting = _ActingOnTheView(server, programs, a_while)
     while True:
-        had_views, ran = bool(moves.views), not run_programs.lacking(server, programs)
-        never_idle = _settle(server, programs, quiet, a_while)
-        is_over = time.monotonic() > until
-        if moves.views and (not never_idle or (had_views and (ran or is_over))):
+        had_views = bool(moves.views)  # one that begins from now on is not acted on when the run is idle
+        if had_views and acting.is_over():
             return ""
-        if not moves.views and (not never_idle or is_over):
+        never_idle = _settle(server, programs, quiet, a_while)
+        if had_views and moves.views and not never_idle:
+            return ""
+        if not moves.views and (not never_idle or programs.clock() > until - LOOKS_EVERY):
             return never_idle
 
 
@@ -203,29 +224,37 @@ def _settle(server: ExploredServer, programs: RunPrograms, quiet: float, within:
 
     `within`: so many seconds, at most; 0: as many as the clean runs suggest.
     """
-    until = time.monotonic() + (within or programs.known.idle_within)
+    began, began_fair = time.monotonic(), programs.clock()
+    until = began_fair + (within or programs.known.idle_within)
     while True:
-        left = max(until - time.monotonic(), quiet)
+        left = max(until - programs.clock(), quiet)
         try:
             server.await_silence(quiet, left)
         except ApiError as error:
-            return error.message.partition(": ")[2] or error.message  # how long it has taken the step knows
+            reason = error.message.partition(": ")[2] or error.message  # how long it has taken the step knows
+            elapsed = programs.clock()
+            if elapsed < until - LOOKS_EVERY:
+                continue  # for the rest of the time it has waited for a processor
+            return reason + slowness(time.monotonic() - began, elapsed - began_fair)
         lacking = run_programs.lacking(server, programs)
-        waits = _waits(server, programs.users, quiet)
+        elapsed = programs.clock()
+        # on a busy machine an answer is read late, and what follows its time as well
+        late = max((time.monotonic() - began) - (elapsed - began_fair), 0.0)
+        waits = _waits(server, programs.users, quiet + late)
         if not lacking and not waits:
             return ""
-        if not lacking and time.monotonic() + waits < until:
+        if not lacking and elapsed + waits < until:
             time.sleep(waits)  # it has been asked to wait, and is silent until then
             continue
-        if time.monotonic() > until:
-            return lacking
+        if elapsed > until:
+            return lacking + slowness(time.monotonic() - began, elapsed - began_fair)
         time.sleep(LOOKS_EVERY)
 
 
 def _waits(server: ExploredServer, users: list[str], quiet: float) -> float:
     """For how many seconds more an answer has asked a program to wait (Retry-After), and may it be silent after that."""
     asked = [
-        request.at + request.retry_after
+        request.at + request.seconds + request.retry_after
         for request in server.requests()
         if request.retry_after and request.user in users
     ]

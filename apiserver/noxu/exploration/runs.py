@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import signal
 import tempfile
 import threading
 import time
@@ -145,17 +144,12 @@ def _run(
         programs = run_programs.made(server, exploration, plan, directory, known, _release_locks)
         loaded, bounds, results = server.revision, list[int](), list[StepResult]()
 
-        def restart() -> None:
-            programs.kills += 1
-            for program in programs.started:
-                program.send(signal.SIGKILL)
-
         with server.faults({"rules": list(plan.faults)}) as faults:
             for program in programs.started:
                 open_.enter_context(program)
             results.append(run_steps.start(server, programs, exploration))
             watched = run_programs.watches(server, programs.users)
-            moves = server.moves(plan.moves, f"{CONTROLLER}*", restart)
+            moves = server.moves(plan.moves, f"{CONTROLLER}*", programs.kill)
             extra = {int(step["after"]): step for step in plan.steps}
             own = own_steps(plan) if plan.klass == "drift" else range(0)
             for number, step in enumerate(_workload(exploration, extra), 1):

@@ -155,9 +155,9 @@ class TestedProgram:
                 process_group=0,
                 pass_fds=[gate],
             )
-            self._process.pid = started.pid
             self.began = time.time()
             self.lives += 1
+            self._process.pid = started.pid  # who sees it in another thread sees the life that it belongs to
             os.write(opened, b"\n")
         except BaseException:
             os.close(opened)
