@@ -152,6 +152,27 @@ def test_a_program_that_was_asked_to_wait_may_be_late_on_a_busy_machine() -> Non
     assert machine.now >= machine.again
 
 
+class AskedToWaitAgain(SlowMachine):
+    """It is refused three times, with a second to wait each time."""
+
+    def await_silence(self, quiet: float, within: float) -> None:
+        following = next((at for at in (1.0, 2.0, 3.0) if self.now < at < self.now + quiet), 0.0)
+        self.now = (following or self.now) + quiet
+
+    def requests(self, verb: str = "") -> list[Any]:
+        [watch] = super().requests("watch")
+        refused = [SimpleNamespace(**{**vars(watch), "at": at, "verb": "patch", "retry_after": 1}) for at in range(3)]
+        return [each for each in (watch, *refused) if each.at <= self.now and verb in ("", each.verb)]
+
+
+def test_a_program_that_is_asked_to_wait_again_and_again_is_waited_for() -> None:
+    machine: Any = AskedToWaitAgain(0.0, is_busy=False)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(run_steps, "time", machine)
+        assert run_steps.settle_with_moves(machine, programs(machine), QUIET, SimpleNamespace(views=[])) == ""  # type: ignore[arg-type]
+    assert 3.0 <= machine.now <= 4.0 + QUIET
+
+
 class DyingLate(SlowMachine):
     """The program is killed at 0 s, and its process is there until 3 s; the next one begins its watch at `starts`."""
 

@@ -226,6 +226,7 @@ def _settle(server: ExploredServer, programs: RunPrograms, quiet: float, within:
     """
     began, began_fair = time.monotonic(), programs.clock()
     until = began_fair + (within or programs.known.idle_within)
+    longest = max(until, began_fair + programs.known.idle_within)  # for who waits because it was asked to
     while True:
         left = max(until - programs.clock(), quiet)
         try:
@@ -243,11 +244,11 @@ def _settle(server: ExploredServer, programs: RunPrograms, quiet: float, within:
         waits = _waits(server, programs.users, quiet + late)
         if not lacking and not waits:
             return ""
-        if not lacking and elapsed + waits < until:
+        if not lacking and elapsed + waits < longest:
             time.sleep(waits)  # it has been asked to wait, and is silent until then
             continue
         if elapsed > until:
-            return lacking + slowness(time.monotonic() - began, elapsed - began_fair)
+            return lacking and lacking + slowness(time.monotonic() - began, elapsed - began_fair)
         time.sleep(LOOKS_EVERY)
 
 
