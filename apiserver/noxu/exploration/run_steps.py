@@ -118,23 +118,24 @@ class _ActingOnTheView:
     """
 
     def __init__(self, server: ExploredServer, programs: RunPrograms, least: float) -> None:
-        self._server, self._programs = server, programs
+        self._server, self._programs, self._least = server, programs, least
         self._lasts = max(least, 2 * programs.known.start)
-        self._at_latest = self._until = 0.0  # not known before there is a view, or before it runs
-        self._runs_since = 0.0  # seconds since 1970
+        self._runs_since: float | None = None  # seconds since 1970; None: it does not run yet
+        self._silent_from = self._at_latest = 0.0  # of the clock of the programs
 
     def is_over(self, *, or_silent: bool = False) -> bool:
         """Ask this while there is a view. `or_silent`: it has done all when it asks for nothing more."""
         now = self._programs.clock()
         self._at_latest = self._at_latest or now + self._programs.known.idle_within + self._lasts
-        if not self._until and not run_programs.lacking(self._server, self._programs):
-            self._runs_since, self._until = time.time(), now + self._lasts
-            self._at_latest = self._until + self._programs.known.idle_within
-        if not self._until or now < self._until:
+        if self._runs_since is None and not run_programs.lacking(self._server, self._programs):
+            self._runs_since, self._silent_from = time.time(), now + self._lasts
+            self._at_latest = self._silent_from + self._programs.known.idle_within
+        if now > self._at_latest or self._runs_since is None:
             return now > self._at_latest
         asked = run_programs.requests_since(self._server, self._programs, self._runs_since)
-        is_silent = all(request.at < time.time() - SILENT for request in asked)
-        return now > self._at_latest or run_programs.is_in_vain(asked) or (or_silent and is_silent)
+        is_in_vain = time.time() >= self._runs_since + self._least and run_programs.is_in_vain(asked)
+        is_silent = now >= self._silent_from and all(request.at < time.time() - SILENT for request in asked)
+        return is_in_vain or (or_silent and is_silent)
 
 
 def _await_lists(server: ExploredServer, moves: Moves) -> None:
@@ -155,13 +156,12 @@ def settle_with_moves(server: ExploredServer, programs: RunPrograms, quiet: floa
     With a view of the past, which a move may bring at any moment, only until the controller has acted on it.
     """
     until = programs.clock() + programs.known.idle_within
-    a_while = max(WITH_VIEW, 2 * programs.known.start, 3 * quiet)
-    acting = _ActingOnTheView(server, programs, a_while)
+    acting = _ActingOnTheView(server, programs, max(WITH_VIEW, 3 * quiet))
     while True:
         had_views = bool(moves.views)  # one that begins from now on is not acted on when the run is idle
         if had_views and acting.is_over():
             return ""
-        never_idle = _settle(server, programs, quiet, a_while)
+        never_idle = _settle(server, programs, quiet, 2 * quiet)
         if had_views and moves.views and not never_idle:
             return ""
         if not moves.views and (not never_idle or programs.clock() > until - LOOKS_EVERY):
