@@ -59,10 +59,11 @@ class Writing:
         due = time.perf_counter()
         while self._written < last:
             self._written += 1
+            number = self._written  # of this write: meanwhile the other connections count on
             await asyncio.sleep(max(due - time.perf_counter(), 0.0))
             due += pause
-            body = {"metadata": {"name": f"a{self._written % OBJECTS}"}, "data": {"text": f"{self._written:8}" * 250}}
-            await client.send("PUT", f"{PATH}/a{self._written % OBJECTS}", json.dumps(body).encode())
+            body = {"metadata": {"name": f"a{number % OBJECTS}"}, "data": {"text": f"{number:8}" * 250}}
+            await client.send("PUT", f"{PATH}/a{number % OBJECTS}", json.dumps(body).encode())
 
 
 async def writing(port: int) -> Writing:

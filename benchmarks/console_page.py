@@ -60,7 +60,6 @@ STREAM: Final = """(() => {
   });
   const line = (marks) => encoder.encode(JSON.stringify({
     revision: window.passed, lost: 0, received: [], marks,
-    writes: marks.map((each) => [each.revision, each.event, each.resource, each.namespace, each.name]),
   }) + "\\n");
   window.fetch = (path, options) => {
     if (path !== "/_noxu/console/stream") return asked(path, options);

@@ -30,7 +30,6 @@ async def test_a_viewer_is_sent_the_writes_after_the_first_line() -> None:
             first = json.loads(await anext(lines))
             assert first == {
                 "revision": server.plane.store.revision,
-                "writes": [],
                 "lost": 0,
                 "marks": [],
                 "received": [],
@@ -38,7 +37,9 @@ async def test_a_viewer_is_sent_the_writes_after_the_first_line() -> None:
             assert live in cache.watchers
             await server.plane.store.put(Key("example.com/widgets", "default/", "a"), b"{}", expected=0)
             line = json.loads(await asyncio.wait_for(anext(lines), 30))
-            assert line["writes"] == [[first["revision"] + 1, "ADDED", "widgets.example.com", "default", "a"]]
+            [mark] = line["marks"]
+            written = (mark["revision"], mark["event"], mark["resource"], mark["namespace"], mark["name"])
+            assert written == (first["revision"] + 1, "ADDED", "widgets.example.com", "default", "a")
         assert live not in cache.watchers
 
 
@@ -52,7 +53,7 @@ async def test_what_is_no_object_of_the_api_makes_no_line() -> None:
             await asyncio.sleep(3 * BEAT)  # as long as a line would take
             await store.put(Key("example.com/widgets", "default/", "a"), b"{}", expected=0)
             line = json.loads(await asyncio.wait_for(anext(lines), 30))
-            assert [write[4] for write in line["writes"]] == ["a"]
+            assert [mark["name"] for mark in line["marks"]] == ["a"]
 
 
 async def test_a_bug_in_one_line_does_not_end_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,7 +70,7 @@ async def test_a_bug_in_one_line_does_not_end_the_stream(monkeypatch: pytest.Mon
             assert json.loads(await asyncio.wait_for(anext(lines), 10))["lost"] == 1
             await store.put(Key("example.com/widgets", "default/", "b"), b"{}", expected=0)
             line = json.loads(await asyncio.wait_for(anext(lines), 10))
-            assert [write[4] for write in line["writes"]] == ["b"]
+            assert [mark["name"] for mark in line["marks"]] == ["b"]
 
 
 async def test_nothing_is_recorded_after_the_last_viewer_has_left(monkeypatch: pytest.MonkeyPatch) -> None:

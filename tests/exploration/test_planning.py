@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from noxu.exploration.planning import plans
@@ -233,6 +236,55 @@ def test_what_the_controller_makes_is_deleted_and_changed_behind_its_back() -> N
     ]
 
 
+def test_keys_with_dots_are_found_again_and_drift() -> None:
+    script = Script()
+    script.write("workload", "create", WIDGETS, "a", metadata={"labels": {"app.kubernetes.io/name": "a"}})
+    script.write("workload", "patch", WIDGETS, "a", metadata={"labels": {"app.kubernetes.io/name": "b"}})
+    script.write("controller", "create", CONFIGS, "a", data={"nginx.conf": "x"})
+    found = transitions(considered(script))[ObjectPlace(WIDGETS, "default", "a")]
+    assert [(each.what, each.trigger.get("changed")) for each in found] == [
+        ("it was created", None),
+        (
+            'metadata.labels["app.kubernetes.io/name"] went from a to b',
+            {'metadata.labels["app.kubernetes.io/name"]': {}},
+        ),
+    ]
+    assert """data["nginx.conf"] of configmaps a becomes 'x-drifted' behind the controller's back""" in titles(
+        script, "drift"
+    )
+
+
+def pod_that_starts() -> Script:
+    """A controller that watches pods acts when one runs."""
+    script = Script()
+    script.write("workload", "create", WIDGETS, "a", spec={"size": 1})
+    script.write("controller", "create", "pods", "a-0", spec={"hostname": "a-0"}, status={"phase": "Pending"})
+    where = {"hostIP": "10.0.0.1", "podIP": "10.1.0.1"}
+    states: list[tuple[str, Any]] = [
+        ("scheduler", {"spec": {"hostname": "a-0", "nodeName": "node-1"}}),
+        ("kubelet", {"status": {"phase": "Running", **where}}),
+        ("kubelet", {"status": {"phase": "Failed", **where}}),
+    ]
+    for author, fields in states:
+        shown = script.write(author, "patch", "pods", "a-0", **fields)
+        why = [("watch", shown.revision, "MODIFIED", "pods", "a-0")]
+        script.write("controller", "patch", WIDGETS, "a", status={"seen": shown.revision}, why=why)
+    return script
+
+
+def test_where_a_pod_runs_is_no_state_that_a_controller_may_miss() -> None:
+    missed = "the controller does not see of pods a-0 that {}: only what came before, and that then {}"
+    running, failed = "status.phase went from Pending to Running", "status.phase went from Running to Failed"
+    assert titles(pod_that_starts(), "unobserved") == [missed.format(running, failed)]
+
+
+def test_where_a_pod_runs_is_a_state_for_who_reads_pods() -> None:
+    recording = pod_that_starts().recording()
+    recording = replace(recording, requests=[*recording.requests, ("get", "pods", 200, 1)])
+    found = [plan.title for plan in plans(consider(recording), ["unobserved"])]
+    assert any("of pods a-0 that spec.nodeName became node-1" in title for title in found)
+
+
 def test_classes_take_turns() -> None:
     order = [plan.klass for plan in plans(considered(clean()))]
     assert order[: len(set(order))] == list(dict.fromkeys(order))
@@ -288,6 +340,25 @@ def test_what_ends_an_unobserved_state_does_not_depend_on_it() -> None:
     assert [title for title in titles(script, "unobserved") if "from 1 to 0:" in title] == [
         "the controller does not see of widgets a that spec.size went from 1 to 0: only what came before, and that then "
         "spec.size went from 0 to 3"
+    ]
+
+
+def test_each_kind_of_request_is_refused_once_and_more_often_and_with_each_error() -> None:
+    recording = clean().recording(requests=[("patch", CONFIGS, 200, 3), ("list", CONFIGS, 200, 1)])
+    found = [plan.about[1:] for plan in plans(consider(recording), ["refused"])]
+    assert sorted((verb, error, int(times)) for verb, _, error, times in found) == [
+        ("list", "Expired", 3),
+        ("list", "InternalError", 1),
+        ("list", "InternalError", 3),
+        ("list", "ServiceUnavailable", 3),
+        ("list", "TooManyRequests", 3),
+        ("patch", "Conflict", 1),
+        ("patch", "Conflict", 3),
+        ("patch", "Forbidden", 3),
+        ("patch", "InternalError", 1),
+        ("patch", "InternalError", 6),
+        ("patch", "ServiceUnavailable", 3),
+        ("patch", "TooManyRequests", 3),
     ]
 
 

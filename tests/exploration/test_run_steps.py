@@ -52,6 +52,7 @@ class SlowMachine:
             SimpleNamespace(
                 user="controller",
                 at=at,
+                seconds=0.0,
                 retry_after=0,
                 verb=asked_verb,
                 resource=resource,
@@ -122,6 +123,58 @@ def test_a_view_of_a_busy_controller_lasts_until_it_tries_again_and_again(
         moves: Any = SimpleNamespace(views=["explored-view-1"])
         assert run_steps.settle_with_moves(machine, programs(machine), QUIET, moves) == ""  # type: ignore[arg-type]
     assert least <= machine.now <= most
+
+
+class AskedToWait(SlowMachine):
+    """It is refused at 0 s, with a second to wait, and asks again at `again`. It waits for a processor half of the time."""
+
+    def __init__(self, again: float) -> None:
+        super().__init__(0.0, is_busy=False)
+        self.again = again
+
+    def clock(self) -> float:
+        return self.now / 2
+
+    def await_silence(self, quiet: float, within: float) -> None:
+        if self.now < self.again < self.now + quiet:
+            self.now = self.again
+        self.now += quiet
+
+    def requests(self, verb: str = "") -> list[Any]:
+        [asked] = super().requests("watch")
+        asked.retry_after = 1
+        return [asked]
+
+
+def test_a_program_that_was_asked_to_wait_may_be_late_on_a_busy_machine() -> None:
+    machine: Any = AskedToWait(2.2)
+    programs_there = programs(machine)
+    programs_there.clock = machine.clock
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(run_steps, "time", machine)
+        assert run_steps.settle_with_moves(machine, programs_there, QUIET, SimpleNamespace(views=[])) == ""  # type: ignore[arg-type]
+    assert machine.now >= machine.again
+
+
+class AskedToWaitAgain(SlowMachine):
+    """It is refused three times, with a second to wait each time."""
+
+    def await_silence(self, quiet: float, within: float) -> None:
+        following = next((at for at in (1.0, 2.0, 3.0) if self.now < at < self.now + quiet), 0.0)
+        self.now = (following or self.now) + quiet
+
+    def requests(self, verb: str = "") -> list[Any]:
+        [watch] = super().requests("watch")
+        refused = [SimpleNamespace(**{**vars(watch), "at": at, "verb": "patch", "retry_after": 1}) for at in range(3)]
+        return [each for each in (watch, *refused) if each.at <= self.now and verb in ("", each.verb)]
+
+
+def test_a_program_that_is_asked_to_wait_again_and_again_is_waited_for() -> None:
+    machine: Any = AskedToWaitAgain(0.0, is_busy=False)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(run_steps, "time", machine)
+        assert run_steps.settle_with_moves(machine, programs(machine), QUIET, SimpleNamespace(views=[])) == ""  # type: ignore[arg-type]
+    assert 3.0 <= machine.now <= 4.0 + QUIET
 
 
 class DyingLate(SlowMachine):

@@ -12,9 +12,10 @@ import pytest
 
 from noxu import Denied, Noxu
 from noxu.http import request_details
-from noxu.http.request_details import DetailRecorder
+from noxu.http.request_details import TRACES, USUAL, Allowance, Bucket, DetailRecorder
 from noxu.values import Object
 from tests.console.definition import PATH, WIDGETS, widget
+from tests.rows import rows
 
 SECRETS: Final = "/api/v1/namespaces/default/secrets"
 
@@ -95,7 +96,7 @@ def test_the_editor_has_the_same_reasons_before_anything_is_written(server: Noxu
 def test_a_refusal_says_why(
     server: Noxu, recorder: DetailRecorder, monkeypatch: pytest.MonkeyPatch, left: float
 ) -> None:
-    monkeypatch.setattr(request_details, "BURST", left)
+    monkeypatch.setattr(recorder, "traces", Bucket(Allowance(left, 0.0)))
     found = details(server, send(server, "POST", PATH, widget("b", size=9, limit=1))[0])
     [refused] = [each for each in found["reasons"] if each["what"] == "refused"]
     assert (found["traced"], refused["values"]["self.size"]) == (bool(left), "9")
@@ -132,6 +133,25 @@ def test_what_is_kept_is_limited(server: Noxu, recorder: DetailRecorder, monkeyp
 
 
 def test_traces_are_a_few_in_a_second() -> None:
-    recorder = DetailRecorder()
-    assert sum(recorder._takes_trace(1000.0) for _ in range(200)) == request_details.BURST
-    assert sum(recorder._takes_trace(1002.0) for _ in range(200)) == 2 * request_details.RATE
+    traces = Bucket(TRACES)
+    assert sum(traces.takes(1000.0) for _ in range(200)) == TRACES.burst
+    assert sum(traces.takes(1002.0) for _ in range(200)) == 2 * TRACES.rate
+
+
+@rows("rate, traced", [(5, 50), (9, 90), (100, 91), (1000, 10), (2000, 0)])
+def test_the_faster_writes_follow_each_other_the_fewer_are_traced(rate: int, traced: int) -> None:
+    traces = Bucket(TRACES._replace(burst=1))
+    ten_seconds = [traces.takes(1000.0 + n / rate) for n in range(10 * rate + 1)]
+    assert sum(ten_seconds[1:]) == pytest.approx(traced, abs=2)
+
+
+def test_of_many_writes_those_are_kept_that_have_something_to_explain(
+    server: Noxu, recorder: DetailRecorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorder, "traces", Bucket(Allowance(0, 0)))
+    monkeypatch.setattr(recorder, "usual", Bucket(USUAL._replace(burst=1, rate=0)))
+    secret = {"metadata": {"generateName": "usual-"}}
+    ids = [send(server, "POST", SECRETS, secret)[0] for _ in range(2)]
+    ids += [send(server, "POST", SECRETS, {"metadata": {}})[0], send(server, "POST", PATH, widget("reviewed"))[0]]
+    assert [recorder.of(each) is not None for each in ids] == [True, False, True, True]
+    assert [len(recorder.calls(each)) for each in ids] == [0, 0, 0, 2]

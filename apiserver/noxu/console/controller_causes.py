@@ -18,7 +18,7 @@ from noxu.registry.stored_object import key_of
 from noxu.values import Object
 from noxu_storage.types import Event, Key, Revision
 
-MAX_KNOWN: Final = 20_000  # objects, those that were written last
+MAX_KNOWN: Final = 40_000  # objects; of more than that, the half that was written last is kept
 
 
 class ControllerCauses:
@@ -31,17 +31,15 @@ class ControllerCauses:
 
     def add(self, event: Event, *, is_of_controller: bool) -> list[Revision]:
         """Take an event; return the revisions that a controller's write follows from, the newest first."""
-        previous = 0 if event.previous is None else event.previous.revision
-        self._newest.pop(event.key, None)
         _put(self._newest, event.key, event.revision)
         if not is_of_controller:
             return []
+        previous = 0 if event.previous is None else event.previous.revision
         owners = self._owners(event)
         found = {previous, *(self._newest.get(owner, 0) for owner in owners if not previous)}
         if (owned := self._of_owned.get(event.key, 0)) > previous:
             found.add(owned)
         for owner in owners:
-            self._of_owned.pop(owner, None)
             _put(self._of_owned, owner, event.revision)
         return sorted(found - {0}, reverse=True)
 
@@ -60,6 +58,8 @@ class ControllerCauses:
 
 
 def _put(found: dict[Key, Revision], key: Key, revision: Revision) -> None:
-    found[key] = revision  # behind all others: it was removed before
-    if len(found) > MAX_KNOWN:
-        del found[next(iter(found))]
+    found[key] = revision
+    if len(found) > MAX_KNOWN:  # rarely: it looks at all of them
+        oldest_kept = sorted(found.values())[-(MAX_KNOWN // 2)]
+        for old in [known for known, at in found.items() if at < oldest_kept]:
+            del found[old]

@@ -1,7 +1,6 @@
 """What happens on a server, as it happens: `GET /_noxu/console/stream`, a line of JSON for each BEAT in which something did.
 
-    {"revision": 812, "writes": [[812, "MODIFIED", "widgets.example.com", "default", "a"]], "lost": 0,
-     "marks": [{"key": "812", …}], "received": [[811, "operator/v1", 1767225600.25]]}
+    {"revision": 812, "lost": 0, "marks": [{"key": "812", …}], "received": [[811, "operator/v1", 1767225600.25]]}
 
 The first line comes at once, without anything but the revision from which on the stream has everything. One `Live` of a
 server makes each line once, for all viewers. It follows the log while there is a viewer, so a write costs nothing more while
@@ -29,6 +28,7 @@ from noxu.console.timeline import (
     RecentEvents,
     Sight,
     Sights,
+    has_selectors,
     in_order,
     is_awaited,
     lane,
@@ -43,7 +43,7 @@ from noxu.control.calls import ControlCall, ControlRoute, Download, Lines
 from noxu.control.recorded_requests import RecordedRequest, RequestRecord
 from noxu.control.recorded_writes import RecordedWrite
 from noxu.control.running import Control
-from noxu.control.write_log import UNKNOWN_WRITERS, Selected, described, kind_of, newest, selecting, weight_of
+from noxu.control.write_log import UNKNOWN_WRITERS, Selected, newest, selecting, weight_of
 from noxu.registry.authors import Ended, WatchScope
 from noxu.registry.offload import offload
 from noxu.registry.storage_form import is_temporary
@@ -116,7 +116,7 @@ class Live:
     async def lines(self) -> AsyncGenerator[bytes, None]:
         """The lines for one viewer, until the server stops or the connection ends."""
         viewer = Viewer()
-        viewer.add(_line(self._cache.revision, (), 0))
+        viewer.add(_line(self._cache.revision, 0))
         self._viewers.add(viewer)
         self._follow()
         try:
@@ -125,7 +125,7 @@ class Live:
                 viewer.wakes.clear()
                 if viewer.lost:
                     viewer.lost = False
-                    yield _line(self._revision, (), 1)
+                    yield _line(self._revision, 1)
                 while viewer.lines:
                     yield viewer.lines.popleft()
         finally:
@@ -236,9 +236,9 @@ class Live:
         )
         received = await self._received(sights)
         made = await self._marks(events, requests, sights)
-        if not (made or events or lost or received):
+        if not (made or lost or received):
             return
-        line = _line(self._revision, [event for _, event in events], lost, await _encoded(made), received)
+        line = _line(self._revision, lost, await _encoded(made), received)
         for viewer in self._viewers:
             viewer.add(line)
 
@@ -262,7 +262,7 @@ class Live:
             self._recent.add(event)
             because = _of_controller(self._of_controllers, event, write) or because
             watching = sights.showing(event.key)
-            selected = await _selected(event, watching)
+            selected = await _selected(event, watching) if sights.have_selectors else _never_asked
             to = receivers(event, watching, selected)
             if len(to) < len(watching) and is_awaited(event, watching, to):
                 self._awaited.append(Awaited(event, set(to), selected))
@@ -306,7 +306,7 @@ class Live:
 
 async def _selected(event: Event, watching: Sequence[Sight]) -> Callable[[WatchScope, Event], bool]:
     """Whether the selectors of watches select an event. Its object is decoded once, a large one in a thread."""
-    scopes = {sight.scope for sight in watching if sight.scope.labels or sight.scope.fields}
+    scopes = {sight.scope for sight in watching if has_selectors(sight.scope)}
     if not scopes:
         return _never_asked
     found = await offload(weight_of(event), selecting, scopes, event)
@@ -339,26 +339,9 @@ def _of_controller(causes: ControllerCauses, event: Event, write: RecordedWrite 
     return causes.add(event, is_of_controller=write is not None and write.author.controller != "")[:MAX_CAUSES]
 
 
-def _line(
-    revision: Revision,
-    events: Sequence[Event],
-    lost: int,
-    made: bytes = b"[]",
-    received: Sequence[list[object]] = (),
-) -> bytes:
-    line: Object = {
-        "revision": revision,
-        "writes": [_write(event) for event in events],
-        "lost": lost,
-        "marks": codec.Encoded(made),
-        "received": received,
-    }
+def _line(revision: Revision, lost: int, made: bytes = b"[]", received: Sequence[list[object]] = ()) -> bytes:
+    line: Object = {"revision": revision, "lost": lost, "marks": codec.Encoded(made), "received": received}
     return codec.encode_for_page(line) + b"\n"
-
-
-def _write(event: Event) -> list[object]:
-    where = described(event.key)
-    return [event.revision, kind_of(event), where["resource"], where["namespace"], where["name"]]
 
 
 async def stream(call: ControlCall) -> Lines:

@@ -26,7 +26,7 @@ from typing import Final, NamedTuple
 from noxu.control.causes import covers, spans
 from noxu.control.recorded_requests import RecordedRequest, RequestDetails
 from noxu.control.recorded_writes import RecordedWrite
-from noxu.control.write_log import described, kind_of
+from noxu.control.write_log import kind_of, resource_name
 from noxu.registry.authors import UNKNOWN, Author, WatchScope
 from noxu.registry.trace import HookCall
 from noxu.values import Object
@@ -37,6 +37,7 @@ MAX_LOOKED_AT: Final = 500  # events in which the causes of one write are looked
 MAX_RECENT: Final = 20_000
 ANONYMOUS: Final = "system:anonymous"
 READS: Final = ("get", "list")
+_VERBS: Final = {"ADDED": "create", "MODIFIED": "update", "DELETED": "delete"}
 
 
 @lru_cache(1_000)
@@ -58,13 +59,17 @@ class Sight(NamedTuple):
     is_open: bool = True
 
 
+def has_selectors(scope: WatchScope) -> bool:
+    return bool(scope.labels or scope.fields)
+
+
 def receivers(event: Event, sights: Sequence[Sight], selects: Callable[[WatchScope, Event], bool]) -> list[str]:
     """The lanes that have been sent an event. `selects` is asked about watches with selectors."""
     revision = event.revision
     found: dict[str, None] = {}
     for name, scope, after, upto, _ in sights:
         is_past = after < revision <= upto
-        if is_past and covers(scope, event) and (not (scope.labels or scope.fields) or selects(scope, event)):
+        if is_past and covers(scope, event) and (not has_selectors(scope) or selects(scope, event)):
             found[name] = None
     return [*found]
 
@@ -74,22 +79,26 @@ class Sights:
 
     def __init__(self, sights: Iterable[Sight] = ()) -> None:
         self._of: dict[tuple[str, str | None, str], list[Sight]] = {}
+        self._of_places: dict[tuple[str, str], list[Sight]] = {}  # those of all names: found once for many objects
         for sight in sights:
             self._of.setdefault(sight.scope[:3], []).append(sight)
+        self._have_names = any(name for _, _, name in self._of)
+        self.have_selectors = any(has_selectors(sight.scope) for there in self._of.values() for sight in there)
 
     def showing(self, key: Key) -> list[Sight]:
-        """Those that show an object, unless their selectors leave it out."""
+        """Those that show an object, unless their selectors leave it out. The list is not changed."""
         collection, partition, name = key
-        found: list[Sight] = []
-        for place in (
-            (collection, None, ""),
-            (collection, partition, ""),
-            (collection, partition, name),
-            (collection, None, name),
-        ):
-            if there := self._of.get(place):
-                found += there
-        return found
+        found = self._of_places.get((collection, partition))
+        if found is None:
+            found = self._of_places[collection, partition] = self._at(
+                (collection, None, ""), (collection, partition, "")
+            )
+        if not self._have_names:
+            return found
+        return found + self._at((collection, partition, name), (collection, None, name))
+
+    def _at(self, *scopes: tuple[str, str | None, str]) -> list[Sight]:
+        return [sight for scope in scopes for sight in self._of.get(scope, ())]
 
 
 def is_awaited(event: Event, showing: Iterable[Sight], had: Collection[str]) -> bool:
@@ -132,24 +141,26 @@ def write_mark(
     at: float,
     write: RecordedWrite | None,
     request: RecordedRequest | None,
-    because: Sequence[Revision],
-    to: Sequence[str],
+    because: list[Revision],
+    to: list[str],
 ) -> Object:
-    """What is drawn of a write. `request` None: it is not known, or the server itself wrote."""
+    """What is drawn of a write, which keeps both lists. `request` None: it is not known, or the server itself wrote."""
     author: Author = UNKNOWN if write is None else write.author
-    kind = kind_of(event)
+    key, revision, kind = event.key, event.revision, kind_of(event)
     mark: Object = {
-        "key": str(event.revision),
+        "key": str(revision),
         "at": at,
         "lane": lane(author.user, author.agent, author.controller),
         "what": "write",
-        "verb": author.verb or {"ADDED": "create", "MODIFIED": "update", "DELETED": "delete"}[kind],
+        "verb": author.verb or _VERBS[kind],
         "subresource": author.subresource,
-        **described(event.key),
-        "revision": event.revision,
+        "resource": resource_name(key.collection),
+        "namespace": key.partition.removesuffix("/"),
+        "name": key.name,
+        "revision": revision,
         "event": kind,
-        "because": [*because],
-        "to": [*to],
+        "because": because,
+        "to": to,
     }
     if author.request_id:
         mark["id"] = author.request_id
@@ -158,13 +169,11 @@ def write_mark(
     if author.traceparent:
         mark["traceparent"] = author.traceparent
     if request is not None:
-        mark |= {
-            "code": request.code,
-            "request": request.number,
-            "method": request.method,
-            "path": request.path,
-            "seconds": request.seconds,
-        }
+        mark["code"] = request.code
+        mark["request"] = request.number
+        mark["method"] = request.method
+        mark["path"] = request.path
+        mark["seconds"] = request.seconds
     return mark
 
 
@@ -220,9 +229,8 @@ def with_calls(found: Sequence[Object], details: RequestDetails) -> list[Object]
     made: list[Object] = []
     for mark in found:
         made.append(mark)
-        detail = details.of(mark["id"]) if mark.get("id") else None
-        if detail is not None:
-            made += call_marks(mark, detail.calls)
+        if (request_id := mark.get("id")) and (calls := details.calls(request_id)):
+            made += call_marks(mark, calls)
     return made
 
 

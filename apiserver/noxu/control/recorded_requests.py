@@ -119,6 +119,10 @@ class RequestDetails(Protocol):
         """Those of the request with an Audit-Id; None: they are not kept."""
         ...
 
+    def calls(self, request_id: str) -> Sequence[HookCall]:
+        """The calls of webhooks that it had, as far as they are kept."""
+        ...
+
     def clear(self) -> None:
         """Forget them all."""
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from noxu.api import codec, errors
@@ -165,11 +166,17 @@ def decoded(stored: bytes) -> Object:
     return value
 
 
+@lru_cache(1_000)
+def resource_name(collection: str) -> str:
+    """What a collection has, as `widgets.example.com`."""
+    group, _, plural = group_and_plural(collection).partition("/")
+    return f"{plural}.{group}" if group else plural
+
+
 def described(what: Key | WatchScope) -> Object:
     """The object or the list that is meant. A list of all namespaces has none."""
-    group, _, plural = group_and_plural(what.collection).partition("/")
     return {
-        "resource": f"{plural}.{group}" if group else plural,
+        "resource": resource_name(what.collection),
         "namespace": (what.partition or "").removesuffix("/"),
         "name": what.name,
     }

@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from noxu.control.faults.triggers import path_of
 from noxu.exploration import mutations, outdated
 from noxu.exploration.plans import WORKLOADS, RunPlan
 from noxu.exploration.recording import CONTROLLER, VERBS, WORKLOAD, RecordedChange, bursts
@@ -162,9 +163,11 @@ _ERRORS: Final[Mapping[str, Sequence[str]]] = {
     "list": ("InternalError", "ServiceUnavailable", "TooManyRequests", "Expired"),
 }
 _TIMES: Final = (1, 3)
+_TELLING: Final = ("Conflict", "InternalError")
+"""The errors that come once, too: what an answer of another kind shows that comes once, these show, or it shows three times."""
 _OFTEN: Final = 6
 """So many times in a row show whether a controller waits longer and longer: a third of a second with client-go, whose informers,
-however, wait a minute then before they list again."""
+however, wait a minute then before they list again. They show as well what three times would."""
 
 
 def _refused(considered: Considered) -> Iterator[RunPlan]:
@@ -174,7 +177,7 @@ def _refused(considered: Considered) -> Iterator[RunPlan]:
         if resource.startswith(("leases.", "events")):
             continue
         for error in _ERRORS.get(verb, ()):
-            for times in (*_TIMES, _OFTEN) if error == "InternalError" and verb != "list" else _TIMES:
+            for times in _times(verb, error):
                 yield RunPlan(
                     "refused",
                     f"{verb} of {resource.partition('.')[0]} is refused with {error}"
@@ -190,6 +193,14 @@ def _refused(considered: Considered) -> Iterator[RunPlan]:
                     about=("refused", verb, resource, error, str(times)),
                     worth=(2.0 if verb in ("create", "update", "patch", "delete") else 0.5) - 0.1 * times,
                 )
+
+
+def _times(verb: str, error: str) -> tuple[int, ...]:
+    """How often in a row a request is refused with an error, for each plan."""
+    once, more = _TIMES
+    if error == "InternalError" and verb != "list":
+        return once, _OFTEN
+    return _TIMES if error in _TELLING else (more,)
 
 
 def _refused_later(considered: Considered) -> Iterator[RunPlan]:
@@ -286,9 +297,9 @@ def _drift(considered: Considered) -> Iterator[RunPlan]:
                 patch = {name: patch}
             yield RunPlan(
                 "drift",
-                f"{'.'.join(path)} of {named(place)} becomes {value!r} behind the controller's back",
+                f"{path_of(path)} of {named(place)} becomes {value!r} behind the controller's back",
                 steps=({"after": change.step, "steps": [{"patch": {**at, "merge": patch}}]},),
-                about=("drift", place.resource, ".".join(path)),
+                about=("drift", place.resource, path_of(path)),
                 worth=1.0,
             )
 
@@ -315,7 +326,7 @@ def _drifts(value: Object) -> Iterator[tuple[tuple[str, ...], Any]]:
             yield path, there + 1
         elif isinstance(there, dict) and there and path[0] == "data":
             name, text = next(iter(there.items()))
-            if not isinstance(text, str) or "." in name:
+            if not isinstance(text, str):
                 continue
             yield (*path, name), _other_text(value, text)
         else:

@@ -265,6 +265,7 @@ def _settle(server: ExploredServer, programs: RunPrograms, quiet: float, within:
     """
     began, began_fair = time.monotonic(), programs.clock()
     until = began_fair + (within or programs.known.idle_within)
+    longest = max(until, began_fair + programs.known.idle_within)  # for who waits because it was asked to
     while True:
         left = max(until - programs.clock(), quiet)
         try:
@@ -276,22 +277,24 @@ def _settle(server: ExploredServer, programs: RunPrograms, quiet: float, within:
                 continue  # for the rest of the time it has waited for a processor
             return reason + slowness(time.monotonic() - began, elapsed - began_fair)
         lacking = run_programs.lacking(server, programs)
-        waits = _waits(server, programs.users, quiet)
+        elapsed = programs.clock()
+        # on a busy machine an answer is read late, and what follows its time as well
+        late = max((time.monotonic() - began) - (elapsed - began_fair), 0.0)
+        waits = _waits(server, programs.users, quiet + late)
         if not lacking and not waits:
             return ""
-        elapsed = programs.clock()
-        if not lacking and elapsed + waits < until:
+        if not lacking and elapsed + waits < longest:
             time.sleep(waits)  # it has been asked to wait, and is silent until then
             continue
         if elapsed > until:
-            return lacking + slowness(time.monotonic() - began, elapsed - began_fair)
+            return lacking and lacking + slowness(time.monotonic() - began, elapsed - began_fair)
         time.sleep(LOOKS_EVERY)
 
 
 def _waits(server: ExploredServer, users: list[str], quiet: float) -> float:
     """For how many seconds more an answer has asked a program to wait (Retry-After), and may it be silent after that."""
     asked = [
-        request.at + request.retry_after
+        request.at + request.seconds + request.retry_after
         for request in server.requests()
         if request.retry_after and request.user in users
     ]

@@ -21,6 +21,7 @@ from noxu.http.exchange import Exchange, Sink, attributes_of
 from noxu.http.request import is_long_running
 from noxu.kinds import scheme
 from noxu.registry.access import User
+from noxu.registry.resource import Resource
 from noxu.security import audit
 from noxu.security.audit import AuditLog, Record, RecordedBody, annotations_of
 from noxu.security.audit_policy import NO_USER
@@ -155,9 +156,14 @@ async def kept_chunks(
 
 def decoder_of(exchange: Exchange, content_type: str) -> Callable[[bytes], Json]:
     """The function that decodes a body of this type. It raises ValueError."""
+    return decoder(exchange.resource if exchange.is_routed else None, content_type)
+
+
+def decoder(resource: Resource | None, content_type: str) -> Callable[[bytes], Json]:
+    """The same of a request for a resource; None: its path is not known."""
     media_type = content_type.partition(";")[0].strip()
-    if media_type == negotiation.PROTOBUF and exchange.is_routed:
-        gvk = exchange.resource.gvk
+    if media_type == negotiation.PROTOBUF and resource is not None:
+        gvk = resource.gvk
         return partial(_from_protobuf, api_version=gvk.api_version, kind=gvk.kind)
     if "yaml" in media_type:
         return _from_yaml

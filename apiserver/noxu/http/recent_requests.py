@@ -73,7 +73,8 @@ class RecentRequests(RequestFilter):
             outcome = exchange.outcome
             if outcome.sent is None:
                 outcome.sent = {}  # the name of a new object is in its body
-        hook_errors.set([])  # a list of this task: functions that it calls append to it
+        if self._own_agent:  # else no error in this process waits for its cause
+            hook_errors.set([])  # a list of this task: functions that it calls append to it
         # the first to be added, so called when all others have completed the answer
         exchange.leaving.append(self._add)
 

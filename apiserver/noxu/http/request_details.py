@@ -1,99 +1,171 @@
 """The details of the newest writes, while a viewer looks: what was sent and answered, and the trace of what happened on the way.
 
-A trace costs more than a write: of those that follow each other fast only some are traced, at most BURST at once, and RATE in a
-second. Of the others, what is known without one is kept: the calls of webhooks, unknown fields, rules that have failed.
+A trace costs more than a write: of those that follow each other fast only some are traced, at most TRACES.burst at once, then
+TRACES.rate in a second, and fewer while more than a hundred come in one. Of the others, what is known without one is kept: the calls of webhooks,
+unknown fields, rules that have failed. Of thousands of writes that were neither refused nor reviewed by a webhook, only
+some are kept at all: no person looks at each, and what is kept for seconds is memory that no cache has any more.
 
 At most MAX_KEPT writes are kept, and MAX_BYTES of what they had; the bytes are those of the request and of its answer, not copies.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from noxu.api.codec import JSON
+from noxu.api.errors import ApiError
 from noxu.containment import Contained
 from noxu.control.recorded_requests import RequestDetail
 from noxu.http.answer import Answer
-from noxu.http.auditing import decoder_of
+from noxu.http.auditing import decoder
+from noxu.http.clients import Part
 from noxu.http.exchange import Exchange
 from noxu.http.filters import RequestFilter
+from noxu.registry.draft import Outcome
+from noxu.registry.resource import Resource
+from noxu.registry.trace import HookCall, Trace
 
 MAX_KEPT: Final = 2_000
 MAX_BYTES: Final = 16 * 1024 * 1024
 MAX_BODY: Final = 256 * 1024  # bytes of one that is kept
-RATE: Final = 10.0  # traces a second
-BURST: Final = 100.0
 _WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
+
+
+class Allowance(NamedTuple):
+    """How many there may be: at most `burst` at once, then `rate` in a second; each that is refused puts off the next by `delay` of one."""
+
+    burst: float
+    rate: float
+    delay: float = 0.0
+
+
+TRACES: Final = Allowance(burst=100, rate=10, delay=0.009)
+"""Of up to ten writes a second all are traced, of a thousand one."""
+USUAL: Final = Allowance(burst=2_000, rate=100)
+"""Writes of which nothing is to be explained."""
+
+
+class Bucket:
+    """What is left of an allowance."""
+
+    def __init__(self, allowance: Allowance) -> None:
+        self.allowance = allowance
+        self._left = allowance.burst
+        self._since = 0.0  # when that was so
+
+    def takes(self, now: float) -> bool:
+        """Whether one more may be had now; it is then. Times are in seconds."""
+        burst, rate, delay = self.allowance
+        left = min(self._left + (now - self._since) * rate, burst)
+        is_left = left >= 1.0
+        self._left = left - 1.0 if is_left else max(left - delay, 0.0)
+        self._since = now
+        return is_left
+
+
+class _Kept(NamedTuple):
+    """What a write had, as it was: it becomes a `RequestDetail` if it is asked for, which few are."""
+
+    method: str
+    path: str
+    resource_name: str
+    code: int
+    sent: bytes | None
+    sent_type: str
+    answered: tuple[Part, ...] | None
+    answered_type: str
+    resource: Resource | None
+    calls: Sequence[HookCall]
+    outcome: Outcome | None
+    trace: Trace | None
+    error: ApiError | None
+    bytes: int
+    """About as many as it has in memory."""
 
 
 class DetailRecorder(RequestFilter):
     """Keeps the details of one server's writes while it is a filter of it."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, RequestDetail] = {}  # in the order of their answers
+        self._kept: dict[str, _Kept] = {}  # in the order of their answers
         self._bytes = 0
-        self._left = BURST  # traces that may begin now
-        self._since = 0.0  # when that was so
+        self.traces, self.usual = Bucket(TRACES), Bucket(USUAL)
 
     def enter(self, exchange: Exchange) -> None:
-        if exchange.info.verb not in _WRITES or not exchange.info.is_resource:
+        info = exchange.info
+        if info.verb not in _WRITES or not info.is_resource:
             return
         exchange.see_answer(self._answered)
         exchange.outcome.calls = []
-        if self._takes_trace(exchange.received):
+        if self.traces.takes(exchange.received):
             exchange.trace = []  # the stages of the write append to it
 
     def of(self, request_id: str) -> RequestDetail | None:
         """Those of the request with an Audit-Id; None: they are not kept."""
-        return self._kept.get(request_id)
+        kept = self._kept.get(request_id)
+        if kept is None:
+            return None
+        return RequestDetail(
+            kept.method,
+            kept.path,
+            kept.resource_name,
+            kept.code,
+            kept.sent,
+            None if kept.answered is None else b"".join(kept.answered),
+            decoder(kept.resource, kept.sent_type),
+            decoder(kept.resource, kept.answered_type),
+            kept.resource,
+            kept.calls,
+            kept.outcome,
+            kept.trace,
+            kept.error,
+        )
+
+    def calls(self, request_id: str) -> Sequence[HookCall]:
+        """The calls of webhooks that the request with an Audit-Id had, as far as they are kept."""
+        kept = self._kept.get(request_id)
+        return () if kept is None else kept.calls
 
     def clear(self) -> None:
         """Forget them all."""
         self._kept.clear()
         self._bytes = 0
 
-    def _takes_trace(self, now: float) -> bool:
-        self._left = min(self._left + (now - self._since) * RATE, BURST)
-        self._since = now
-        if self._left < 1.0:
-            return False
-        self._left -= 1.0
-        return True
-
     def _answered(self, exchange: Exchange, answer: Answer) -> Answer:
-        with Contained(f"the details of {exchange}"):  # it is answered, whatever is wrong with them
+        is_usual = exchange.error is None and not exchange.trace and not exchange.outcome.calls
+        if is_usual and not self.usual.takes(exchange.received):
+            return answer
+        with Contained("keeping the details of a write"):  # it is answered, whatever is wrong with them
             self._keep(exchange, answer)
         return answer
 
     def _keep(self, exchange: Exchange, answer: Answer) -> None:
-        body = answer.body
-        parts = () if isinstance(body, AsyncIterable) else (body,) if isinstance(body, bytes) else tuple(body)
-        is_short = not isinstance(body, AsyncIterable) and sum(map(len, parts)) <= MAX_BODY
-        sent_type = exchange.request.headers.get("Content-Type") or JSON
-        detail = RequestDetail(
-            exchange.request.method,
-            exchange.request.raw_path,
+        """Keep it as it is: nothing is copied or decoded for what is hardly ever asked for."""
+        sent, body, request = exchange.body, answer.body, exchange.request
+        parts = body if isinstance(body, tuple) else (body,) if isinstance(body, bytes) else None
+        sent_size, size = len(sent), 0 if parts is None else sum(map(len, parts))
+        is_kept, is_answer_kept = sent_size <= MAX_BODY, size <= MAX_BODY
+        failed, trace = exchange.error is not None, exchange.trace
+        # a trace, and what has failed, have parts of what was sent
+        in_memory = sent_size * is_kept * (2 if trace or failed else 1) + size * is_answer_kept
+        outcome = exchange.outcome
+        self._kept[exchange.id] = _Kept(
+            request.method,
+            request.raw_path,
             exchange.info.resource,
             exchange.code,
-            exchange.body if len(exchange.body) <= MAX_BODY else None,
-            b"".join(parts) if is_short else None,
-            decoder_of(exchange, sent_type),
-            decoder_of(exchange, answer.content_type),
+            sent if is_kept else None,
+            request.headers.get("Content-Type") or JSON,
+            parts if is_answer_kept else None,
+            answer.content_type,
             exchange.resource if exchange.is_routed else None,
-            exchange.outcome.calls or (),
-            None if exchange.error is None else exchange.outcome,  # hundreds of them are work for the garbage collector
-            exchange.trace or None,
+            outcome.calls or (),
+            outcome if failed else None,  # hundreds of them are work for the garbage collector
+            trace or None,
             exchange.error,
+            in_memory,
         )
-        self._kept[exchange.id] = detail
-        self._bytes += _size(detail)
+        self._bytes += in_memory
         while len(self._kept) > MAX_KEPT or self._bytes > MAX_BYTES:
-            oldest = self._kept.pop(next(iter(self._kept)))
-            self._bytes -= _size(oldest)
-
-
-def _size(detail: RequestDetail) -> int:
-    """About as much as it has in memory: a trace and what has failed have parts of what was sent."""
-    times = 2 if detail.trace or detail.error else 1
-    return len(detail.sent or b"") * times + len(detail.answered or b"")
+            self._bytes -= self._kept.pop(next(iter(self._kept))).bytes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any
 
 from noxu.control.manners import asking
@@ -25,6 +26,11 @@ def watches(times: Sequence[float], lasting: float, query: str = WATCH) -> list[
 
 def every(seconds: float, number: int) -> list[float]:
     return [n * seconds for n in range(number)]
+
+
+def after(*waits: float) -> list[float]:
+    """Times with these seconds in between."""
+    return [0.0, *accumulate(waits)]
 
 
 BACKOFF = [0.0, 0.005, 0.015, 0.035, 0.075, 0.155]
@@ -76,6 +82,42 @@ ROWS: list[tuple[str, Callable[[Sequence[RecordedRequest]], Any], list[RecordedR
         asking.retries_without_backoff,
         at(every(0.001, 9), "create a 422 Invalid"),
         ["8 times again after 422 Invalid, every 1 ms"],
+    ),
+    (
+        "retries without a pause on a busy machine",
+        asking.retries_without_backoff,
+        at(after(0.002, 0.03, 0.005, 0.001, 0.09, 0.003), "create a 500 InternalError"),
+        ["6 times again after 500 InternalError, every 4 ms"],
+    ),
+    (
+        "retries without a pause on a very busy machine",
+        asking.retries_without_backoff,
+        at(after(0.02, 0.05, 0.01, 0.3, 0.03, 0.02), "create a 500 InternalError"),
+        ["6 times again after 500 InternalError, every 25 ms"],
+    ),
+    (
+        "the back-off of client-go on a busy machine",
+        asking.retries_without_backoff,
+        at(after(0.075, 0.080, 0.090, 0.110, 0.150, 0.230), "create a 500"),
+        [],
+    ),
+    (
+        "a back-off whose first wait was long on a busy machine",
+        asking.retries_without_backoff,
+        at(after(0.075, 0.01, 0.02, 0.04, 0.08, 0.16), "create a 500"),
+        [],
+    ),
+    (
+        "the back-off of client-go on a busy machine, and an event in between",
+        asking.retries_without_backoff,
+        at(after(0.035, 0.001, 0.025, 0.02, 0.04, 0.08), "create a 500"),
+        [],
+    ),
+    (
+        "waits that grow slowly",
+        asking.retries_without_backoff,
+        at(after(0.01, 0.02, 0.03, 0.04, 0.05, 0.06), "create a 500"),
+        [],
     ),
     ("the back-off of client-go", asking.retries_without_backoff, at(BACKOFF, "create a 500"), []),
     ("a GET that finds nothing is no failure", asking.retries_without_backoff, at(every(0.01, 9), "get a 404"), []),

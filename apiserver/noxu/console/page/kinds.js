@@ -50,7 +50,7 @@ function Objects({ source, kind, query, change, hasView }) {
   const path = query.namespace && kind.namespaced ? kind.path.replace(/\/([^/]+)$/, `/namespaces/${encodeURIComponent(query.namespace)}/$1`) : kind.path;
   const table = useAsked(() => source.table(path, { limit: MOST_ROWS }), [source, path]);
   const spaces = useAsked(() => (kind.namespaced ? source.table("/api/v1/namespaces") : Promise.resolve({ rows: [] })), [source, kind.namespaced]);
-  useWrites(source, ([, , resource]) => resource === kind.resource, table.again, PAUSE, [source, path, kind.resource]);
+  useWrites(source, (write) => write.resource === kind.resource, table.again, PAUSE, [source, path, kind.resource]);
   const search = (query.name || "").toLowerCase();
   const rows = ((table.value && table.value.rows) || []).map(rowOf).filter((row) => !search || row.searched.includes(search));
   const shown = ((table.value && table.value.columnDefinitions) || []).map((each, n) => ({ ...each, n })).filter((each) => !each.priority);

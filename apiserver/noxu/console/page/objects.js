@@ -16,7 +16,7 @@ function ObjectOverTime({ source, route, hasView, session, askToken }) {
   const asked = { type: resource, namespace, name };
   const log = useAsked(() => source.get("/_noxu/log", { ...asked, limit: MOST_WRITES }), [source, resource, namespace, name]);
   const found = useAsked(() => (/^\d+$|^now$/.test(moment) ? Promise.resolve(null) : source.get(`/_noxu/at/${encodeURIComponent(moment)}`)), [source, moment]);
-  useWrites(source, ([, , type, space, each]) => type === resource && each === name && (space || "") === namespace, log.again, OBJECT_PAUSE, [source, resource, namespace, name]);
+  useWrites(source, (write) => write.resource === resource && write.name === name && write.namespace === namespace, log.again, OBJECT_PAUSE, [source, resource, namespace, name]);
   const writes = (log.value && log.value.items) || [];
   const revision = moment === "now" ? Infinity : found.value ? found.value.revision : Number(moment);
   const before = writes.filter((each) => each.revision <= revision).length - 1;

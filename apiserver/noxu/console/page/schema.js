@@ -35,7 +35,7 @@ function OfKind({ source, resource, query }) {
   const version = query.version || "";
   const [refusal, setRefusal] = useState(null);
   const schema = useAsked(() => source.get("/_noxu/schema", { type: resource, version }), [source, resource, version]);
-  useWrites(source, ([, , type]) => type === resource, schema.again, COUNT_PAUSE, [source, resource]);
+  useWrites(source, (write) => write.resource === resource, schema.again, COUNT_PAUSE, [source, resource]);
   const isCounting = Boolean(schema.value && schema.value.writes !== undefined);
   const count = () => source.get("/_noxu/coverage").then(schema.again, setRefusal); // the first call begins to count
   return html`<section aria-labelledby="schema"><${Problem} error=${schema.error || refusal} />

@@ -41,7 +41,7 @@ function useMarks(source) {
         (problem) => setError(problem),
       );
     const end = source.follow((line) => {
-      const isFirst = !line.writes.length && !line.marks.length && !line.received.length;
+      const isFirst = !line.marks.length && !line.received.length;
       if (isFirst || line.lost) load();
       addMarks(marks, line.marks);
       receiveLate(marks, line.received);

@@ -76,7 +76,7 @@ function Trial({ source, kind, begun, field }) {
     () => source.send("POST", "/_noxu/explain", { object: asked.object, ...(isChanged ? { definition: asked.definition, stored: MOST_STORED } : {}) }),
     [source, asked],
   );
-  useWrites(source, ([, , type]) => type === kind.resource || type === DEFINITIONS, verdict.again, VERDICT_PAUSE, [source, kind.resource]);
+  useWrites(source, (write) => write.resource === kind.resource || write.resource === DEFINITIONS, verdict.again, VERDICT_PAUSE, [source, kind.resource]);
   const tabs = [["object", "The object"], ...(begun.definition ? [["definition", isChanged ? "The definition (changed)" : "The definition"]] : [])];
   const change = (text) => setTexts((before) => ({ ...before, [edited]: text }));
   return html`<div class="trial">

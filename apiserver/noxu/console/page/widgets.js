@@ -34,7 +34,7 @@ export function useWrites(source, matches, changed, pause, inputs) {
   useEffect(() => {
     let timer = 0;
     const end = source.follow((line) => {
-      if (!timer && (line.lost || line.writes.some(matches))) {
+      if (!timer && (line.lost || line.marks.some((mark) => mark.what === "write" && matches(mark)))) {
         timer = setTimeout(() => {
           timer = 0;
           changed();

@@ -20,6 +20,8 @@ from noxu.control.recorded_requests import RecordedRequest
 RETRY_SOON: Final = 1.0  # a repetition that comes later is no retry
 RETRIES: Final = 4
 """Repetitions in a row that are judged: client-go waits 5, 10, 20 and 40 ms between its first attempts."""
+BACKOFF: Final = 0.005  # the first wait of client-go, which doubles it
+AT_ONCE: Final = 0.02
 EARLY: Final = 0.9  # of Retry-After: clocks differ
 POLLS: Final = 10
 """The same question so many times, at regular intervals."""
@@ -57,9 +59,20 @@ def retries_without_backoff(requests: Requests) -> Iterator[SeenHabit]:
     """The same request at once after each failure, and the waits do not grow."""
     for run in _runs(_by(requests, _question), _is_retry):
         gaps = [_gap(earlier, later) for earlier, later in pairwise(run)]
-        if len(gaps) >= RETRIES and max(gaps[1:]) < max(2 * gaps[0], 0.02):
+        if len(gaps) >= RETRIES and (max(gaps[1:]) < max(2 * gaps[0], AT_ONCE) or _are_too_short(gaps)):
             note = f"{len(gaps)} times again after {_failure(run[0])}, every {_seconds(median(gaps))}"
             yield SeenHabit("retries_without_backoff", note, run)
+
+
+def _are_too_short(gaps: Sequence[float]) -> bool:
+    """Whether most waits of the second half are shorter than those of client-go, and no longer than those of the first half.
+
+    A busy machine makes waits longer, and never shorter: some long ones are no back-off. An event may be the reason for an attempt
+    in between, so one wait may be missing.
+    """
+    half = len(gaps) // 2
+    short = sum(gap < EARLY * BACKOFF * 2 ** (n - 1) for n, gap in enumerate(gaps) if n >= half)
+    return 2 * short > len(gaps) - half and median(gaps[half:]) < max(2 * median(gaps[:half]), AT_ONCE)
 
 
 def polling(requests: Requests) -> Iterator[SeenHabit]:
