@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from noxu.api.errors import ApiError
-from noxu.exploration import run_steps
+from noxu.exploration import run_steps, steps
 from noxu.exploration.recording import ObjectPlace
 from noxu.exploration.run_programs import IDLE_WITHIN, KnownTimes
 from noxu.exploration.run_steps import BEFORE_SLEEP, LOOKS_EVERY, WITH_VIEW
@@ -318,7 +318,7 @@ def test_a_program_that_sleeps_before_it_tries_again_is_waited_for(
     exploration = Exploration((), (), quiet=QUIET, sleeps=sleeps)
     wait = WorkloadStep("wait", {"kind": "Widget", "name": "a", "for": "create", "timeout": 30.0}, {})
     monkeypatch.setattr(run_steps, "time", machine)
-    monkeypatch.setattr(run_steps.steps, "run", machine.attempt)
+    monkeypatch.setattr(steps, "run", machine.attempt)
     machine.now = 0.0
     moves: Any = SimpleNamespace(views=[], to_list={}, through=0)
     done = run_steps.run_step(server, programs(machine), wait, exploration, 1, moves)
