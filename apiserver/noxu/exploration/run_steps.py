@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Final
 
@@ -31,6 +31,7 @@ WITH_VIEW: Final = 1.5  # seconds for a run to become idle whose controller sees
 TIME_OF_A_WAIT: Final = 20.0  # seconds of object time, in which what is waited for may come about
 SILENT: Final = 0.3  # seconds
 LISTS_WITHIN: Final = 5.0  # seconds
+BEFORE_SLEEP: Final = 8.0  # seconds: kopf ends what it has for an object when nothing has come of it for 5 s
 
 
 class RunFailed(Exception):
@@ -84,7 +85,7 @@ def run_step(
             with _ending_views(server, programs, moves) if step.kind == "wait" else contextlib.nullcontext():
                 steps.run(step, server)
         except (ApiError, WaitTimeout, LookupError, ValueError) as error:
-            failure = str(error)
+            failure = _after_sleep(server, programs, step, exploration, str(error))
     _await_lists(server, moves)
     never_idle = settle_with_moves(server, programs, exploration.quiet, moves)
     if programs.waits_left_out and not never_idle and not moves.views:
@@ -92,6 +93,45 @@ def run_step(
         pass_time(server, TIME_OF_A_WAIT)
         never_idle = _settle(server, programs, exploration.quiet)
     return StepResult(f"step {number}: {step.title}", time.monotonic() - began, failure, never_idle, bool(moves.views))
+
+
+def _after_sleep(
+    server: ExploredServer,
+    programs: RunPrograms,
+    step: steps.WorkloadStep,
+    exploration: Exploration,
+    failure: str,
+) -> str:
+    """What a `wait` says when the programs have slept until a moment of their own: they may try again then."""
+    if step.kind == "wait" and exploration.sleeps:
+        for pause in _pauses(server, programs, exploration, 0.0):
+            time.sleep(pause)
+            try:
+                steps.run(step._replace(wanted={**step.wanted, "timeout": LOOKS_EVERY}), server)
+            except WaitTimeout:
+                continue
+            return ""
+    return failure
+
+
+def _pauses(
+    server: ExploredServer, programs: RunPrograms, exploration: Exploration, patience: float
+) -> Iterator[float]:
+    """How long to wait before each further look at what a controller may still do: until it is known to do nothing.
+
+    `patience`: for so many seconds if it is not known. It is patience anew when the programs have slept until a moment of their
+    own, of which all in a run are `exploration.sleeps` seconds at most.
+    """
+    until = time.monotonic() + (max(patience, BEFORE_SLEEP) if exploration.sleeps else patience)
+    while True:
+        left = exploration.sleeps - programs.slept
+        asleep = server.asleep_for(left) if left > 0 else 0.0
+        if asleep:
+            programs.slept += asleep
+            until = time.monotonic() + asleep + BEFORE_SLEEP
+        elif time.monotonic() >= until or server.is_silent_until(until):
+            return
+        yield asleep + exploration.quiet
 
 
 def _ending_views(server: ExploredServer, programs: RunPrograms, moves: Moves) -> AbstractContextManager[None]:
@@ -210,11 +250,10 @@ def more_time(
 ) -> StepResult:
     """The end is not the usual one: a controller that is silent may be about to go on, unless it is known to sleep for longer."""
     began, never_idle = time.monotonic(), ""
-    until = began + programs.known.patience
-    while not never_idle and time.monotonic() < until and not is_usual(server.stored()):
-        if server.is_silent_until(until):
+    for pause in _pauses(server, programs, exploration, programs.known.patience):
+        if never_idle or is_usual(server.stored()):
             break
-        time.sleep(exploration.quiet)
+        time.sleep(pause)
         never_idle = _settle(server, programs, exploration.quiet)
     return StepResult(end.title, end.seconds + time.monotonic() - began, never_idle=never_idle)
 
