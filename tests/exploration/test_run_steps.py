@@ -156,6 +156,17 @@ def test_a_program_that_was_asked_to_wait_may_be_late_on_a_busy_machine() -> Non
     assert machine.now >= machine.again
 
 
+def test_a_run_that_is_never_idle_says_that_the_machine_is_busy() -> None:
+    machine: Any = SlowMachine(0.0, is_busy=True)
+    there = programs(machine)
+    there.clock = lambda: machine.now / 4
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(run_steps, "time", machine)
+        said = run_steps.settle_with_moves(machine, there, QUIET, SimpleNamespace(views=[]))  # type: ignore[arg-type]
+    assert said.startswith("the controller asks again and again; the machine is busy: for ")
+    assert machine.now >= 4 * IDLE_WITHIN  # it was given as much time to run as it would have on another machine
+
+
 class AskedToWaitAgain(SlowMachine):
     """It is refused three times, with a second to wait each time."""
 
