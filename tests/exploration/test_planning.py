@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from noxu.exploration.planning import plans
@@ -231,6 +234,55 @@ def test_what_the_controller_makes_is_deleted_and_changed_behind_its_back() -> N
         "data.size of configmaps a becomes '2-drifted' behind the controller's back",
         "data.token of secrets a becomes 'one-drifted' behind the controller's back",
     ]
+
+
+def test_keys_with_dots_are_found_again_and_drift() -> None:
+    script = Script()
+    script.write("workload", "create", WIDGETS, "a", metadata={"labels": {"app.kubernetes.io/name": "a"}})
+    script.write("workload", "patch", WIDGETS, "a", metadata={"labels": {"app.kubernetes.io/name": "b"}})
+    script.write("controller", "create", CONFIGS, "a", data={"nginx.conf": "x"})
+    found = transitions(considered(script))[ObjectPlace(WIDGETS, "default", "a")]
+    assert [(each.what, each.trigger.get("changed")) for each in found] == [
+        ("it was created", None),
+        (
+            'metadata.labels["app.kubernetes.io/name"] went from a to b',
+            {'metadata.labels["app.kubernetes.io/name"]': {}},
+        ),
+    ]
+    assert """data["nginx.conf"] of configmaps a becomes 'x-drifted' behind the controller's back""" in titles(
+        script, "drift"
+    )
+
+
+def pod_that_starts() -> Script:
+    """A controller that watches pods acts when one runs."""
+    script = Script()
+    script.write("workload", "create", WIDGETS, "a", spec={"size": 1})
+    script.write("controller", "create", "pods", "a-0", spec={"hostname": "a-0"}, status={"phase": "Pending"})
+    where = {"hostIP": "10.0.0.1", "podIP": "10.1.0.1"}
+    states: list[tuple[str, Any]] = [
+        ("scheduler", {"spec": {"hostname": "a-0", "nodeName": "node-1"}}),
+        ("kubelet", {"status": {"phase": "Running", **where}}),
+        ("kubelet", {"status": {"phase": "Failed", **where}}),
+    ]
+    for author, fields in states:
+        shown = script.write(author, "patch", "pods", "a-0", **fields)
+        why = [("watch", shown.revision, "MODIFIED", "pods", "a-0")]
+        script.write("controller", "patch", WIDGETS, "a", status={"seen": shown.revision}, why=why)
+    return script
+
+
+def test_where_a_pod_runs_is_no_state_that_a_controller_may_miss() -> None:
+    missed = "the controller does not see of pods a-0 that {}: only what came before, and that then {}"
+    running, failed = "status.phase went from Pending to Running", "status.phase went from Running to Failed"
+    assert titles(pod_that_starts(), "unobserved") == [missed.format(running, failed)]
+
+
+def test_where_a_pod_runs_is_a_state_for_who_reads_pods() -> None:
+    recording = pod_that_starts().recording()
+    recording = replace(recording, requests=[*recording.requests, ("get", "pods", 200, 1)])
+    found = [plan.title for plan in plans(consider(recording), ["unobserved"])]
+    assert any("of pods a-0 that spec.nodeName became node-1" in title for title in found)
 
 
 def test_classes_take_turns() -> None:

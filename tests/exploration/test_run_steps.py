@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 from noxu.api.errors import ApiError
-from noxu.exploration import run_steps
+from noxu.exploration import run_steps, steps
 from noxu.exploration.recording import ObjectPlace
 from noxu.exploration.run_programs import IDLE_WITHIN, KnownTimes
-from noxu.exploration.run_steps import LOOKS_EVERY, WITH_VIEW
+from noxu.exploration.run_steps import BEFORE_SLEEP, LOOKS_EVERY, WITH_VIEW
 from noxu.exploration.settings import Exploration
+from noxu.exploration.steps import WorkloadStep
+from noxu.testing.errors import WaitTimeout
 from tests.rows import rows
 
 QUIET = 0.5  # seconds
@@ -81,6 +83,8 @@ def programs(machine: SlowMachine) -> Any:
         known=KnownTimes((1,), 0.1, 0.1),
         clock=machine.monotonic,
         killed={},
+        slept=0.0,
+        waits_left_out=False,
     )
 
 
@@ -150,6 +154,38 @@ def test_a_program_that_was_asked_to_wait_may_be_late_on_a_busy_machine() -> Non
         monkeypatch.setattr(run_steps, "time", machine)
         assert run_steps.settle_with_moves(machine, programs_there, QUIET, SimpleNamespace(views=[])) == ""  # type: ignore[arg-type]
     assert machine.now >= machine.again
+
+
+def test_a_run_that_is_never_idle_says_that_the_machine_is_busy() -> None:
+    machine: Any = SlowMachine(0.0, is_busy=True)
+    there = programs(machine)
+    there.clock = lambda: machine.now / 4
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(run_steps, "time", machine)
+        said = run_steps.settle_with_moves(machine, there, QUIET, SimpleNamespace(views=[]))  # type: ignore[arg-type]
+    assert said.startswith("the controller asks again and again; the machine is busy: for ")
+    assert machine.now >= 4 * IDLE_WITHIN  # it was given as much time to run as it would have on another machine
+
+
+class AskedToWaitAgain(SlowMachine):
+    """It is refused three times, with a second to wait each time."""
+
+    def await_silence(self, quiet: float, within: float) -> None:
+        following = next((at for at in (1.0, 2.0, 3.0) if self.now < at < self.now + quiet), 0.0)
+        self.now = (following or self.now) + quiet
+
+    def requests(self, verb: str = "") -> list[Any]:
+        [watch] = super().requests("watch")
+        refused = [SimpleNamespace(**{**vars(watch), "at": at, "verb": "patch", "retry_after": 1}) for at in range(3)]
+        return [each for each in (watch, *refused) if each.at <= self.now and verb in ("", each.verb)]
+
+
+def test_a_program_that_is_asked_to_wait_again_and_again_is_waited_for() -> None:
+    machine: Any = AskedToWaitAgain(0.0, is_busy=False)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(run_steps, "time", machine)
+        assert run_steps.settle_with_moves(machine, programs(machine), QUIET, SimpleNamespace(views=[])) == ""  # type: ignore[arg-type]
+    assert 3.0 <= machine.now <= 4.0 + QUIET
 
 
 class DyingLate(SlowMachine):
@@ -249,3 +285,57 @@ def test_a_drift_is_waited_for_as_long_as_the_controller_sleeps(drifted: list[An
         monkeypatch.setattr(run_steps, "time", machine)
         run_steps.until_restored(machine, programs(machine), exploration, dict(MADE))
     assert waits <= machine.now <= waits + 3 * QUIET
+
+
+class Sleeper(Resyncing):
+    """A program that sleeps until `wakes`, when it makes what is missing, or fails again if it `fails`."""
+
+    def __init__(self, wakes: float, *, fails: bool = False) -> None:
+        super().__init__(1e9 if fails else wakes, [])
+        self.sleeps_until = wakes
+
+    def asleep_for(self, most: float) -> float:
+        left = self.sleeps_until - self.now
+        return left if 3.0 <= left <= most else 0.0
+
+    def is_silent_until(self, moment: float) -> bool:
+        return self.sleeps_until > moment
+
+    def attempt(self, step: WorkloadStep, _server: Any) -> None:
+        """The workload's step `wait`."""
+        until = self.now + float(step.wanted["timeout"])
+        if self.wakes > until:
+            self.now = until
+            raise WaitTimeout(f"waited {step.wanted['timeout']:g} s")
+        self.now = max(self.now, self.wakes)
+
+
+SLEEPERS = [
+    ("it tries again after a minute", 70.0, Sleeper(60.0), True, 60.0),
+    ("and fails again", 70.0, Sleeper(60.0, fails=True), False, 60.0),
+    ("it sleeps for longer than anything is waited for", 70.0, Sleeper(300.0), False, 0.0),
+    ("it never wakes by itself", 70.0, Sleeper(1e9), False, 0.0),
+    ("no finding is confirmed", 0.0, Sleeper(60.0), False, 0.0),
+]
+
+
+@pytest.mark.parametrize(
+    ("sleeps", "machine", "succeeds", "slept"), [row[1:] for row in SLEEPERS], ids=[row[0] for row in SLEEPERS]
+)
+def test_a_program_that_sleeps_before_it_tries_again_is_waited_for(
+    sleeps: float, machine: Sleeper, succeeds: bool, slept: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server: Any = machine
+    exploration = Exploration((), (), quiet=QUIET, sleeps=sleeps)
+    wait = WorkloadStep("wait", {"kind": "Widget", "name": "a", "for": "create", "timeout": 30.0}, {})
+    monkeypatch.setattr(run_steps, "time", machine)
+    monkeypatch.setattr(steps, "run", machine.attempt)
+    machine.now = 0.0
+    moves: Any = SimpleNamespace(views=[], to_list={}, through=0)
+    done = run_steps.run_step(server, programs(machine), wait, exploration, 1, moves)
+    assert (not done.failure) is succeeds
+    assert max(30.0, slept) <= machine.now <= max(30.0, slept) + BEFORE_SLEEP + 3 * QUIET
+    machine.now = 0.0
+    run_steps.more_time(server, programs(machine), exploration, done, lambda stored: stored == MADE)
+    assert (machine.stored() == MADE) is succeeds
+    assert slept <= machine.now <= slept + BEFORE_SLEEP + 3 * QUIET

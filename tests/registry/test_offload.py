@@ -92,14 +92,17 @@ async def test_work_that_is_no_longer_awaited_ends() -> None:
 
 
 async def test_a_coroutine_that_nobody_awaits_any_more_is_closed() -> None:
-    """Work that was cancelled may return what a stage waits for."""
+    """Work that was cancelled may return what a stage waits for, such as a measured one that waits for another."""
     begun, ending = threading.Event(), threading.Event()
     waits = loop_turns()
+
+    async def measured(other: Coroutine[object, object, None]) -> None:
+        await other
 
     def work() -> tuple[int, Coroutine[object, object, None]]:
         begun.set()
         ending.wait()
-        return 1, waits
+        return 1, measured(measured(waits))
 
     task = asyncio.create_task(offload(LOOP_LIMIT + 1, work))
     await eventually_async(begun.is_set)

@@ -188,7 +188,7 @@ def _replay(exploration: Exploration, learnt: Learnt, chosen: Sequence[RunPlan],
     say = print if form == "text" else _silent
     outcome, began = Explored(learnt), time.monotonic()
     for number, plan in enumerate(chosen, 1):
-        judged = exploring.attempt(exploration, learnt, plan)
+        judged = exploring.attempt(replace(exploration, sleeps=exploring.SLEEPS), learnt, plan)
         if judged.failed:
             raise RunFailed(judged.failed)
         outcome.add(judged)

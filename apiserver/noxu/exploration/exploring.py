@@ -29,6 +29,7 @@ from noxu.exploration.settings import Exploration
 from noxu.manifests.documents import LoadError
 
 ATTEMPTS: Final = 3  # plans that show the same, of which none shows it again, before it counts as chance
+SLEEPS: Final = 70.0  # seconds, in such a run: kopf tries again a minute after an error
 PATIENCE: Final = 5.0  # so many times as quiet as usual has a run to be that confirms a finding
 
 
@@ -268,7 +269,7 @@ def confirm(exploration: Exploration, learnt: Learnt, judged: Judged, number: in
 
     The finding is the gravest of the first run that shows again: on a busy machine graver ones may be about time only.
     """
-    patient = replace(exploration, quiet=min(exploration.quiet * PATIENCE, 3.0))
+    patient = replace(exploration, quiet=min(exploration.quiet * PATIENCE, 3.0), sleeps=SLEEPS)
     again = attempt(patient, learnt, judged.plan)
     shown_again = {each.signature: each for each in reversed(again.findings)}  # the first of each signature
     finding = next((shown_again[each.signature] for each in judged.findings if each.signature in shown_again), None)

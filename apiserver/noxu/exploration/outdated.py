@@ -22,6 +22,7 @@ from noxu.exploration.transitions import (
     at,
     burst_after,
     differing,
+    is_about_the_place,
     is_deleting,
     is_generated_name,
     named,
@@ -144,11 +145,17 @@ def _take_away(writes: Sequence[RecordedChange]) -> bool:
 def unobserved(considered: Considered) -> Iterator[RunPlan]:
     """Hold the events of an object from a state on, that is wanted or that the controller has acted on, until the one after it.
 
-    What the controller itself makes of an object does not come without it, so the states are those that others make.
+    What the controller itself makes of an object does not come without it, so the states are those that others make. Where a pod
+    runs is no such state, unless the controller reads pods one by one: an informer of pods is shown that, too.
     """
+    reads_pods = any(verb == "get" and resource == "pods" for verb, resource, _, _ in considered.recording.requests)
     acted = {(shown.place, shown.revision) for change in considered.writes for shown in change.why}
     for place, of_object in transitions(considered).items():
-        by_others = [each for each in of_object if not each.change.is_of_controller]
+        by_others = [
+            each
+            for each in of_object
+            if not each.change.is_of_controller and (reads_pods or not _says_only_where(each.change))
+        ]
         for missed, after in pairwise(by_others):
             if missed.change.author != WORKLOAD and (place, missed.change.revision) not in acted:
                 continue
@@ -169,6 +176,12 @@ def unobserved(considered: Considered) -> Iterator[RunPlan]:
                 about=("unobserved", place.resource, missed.what, after.what),
                 worth=1.0 + sum(each.change.author == WORKLOAD for each in (missed, after)),
             )
+
+
+def _says_only_where(change: RecordedChange) -> bool:
+    if change.effect != "update" or change.author == WORKLOAD or is_deleting(change.after):
+        return False
+    return is_about_the_place(change, differing(change.before, change.after))
 
 
 def _ends_between(missed: Transition, after: Transition, of_object: Sequence[Transition]) -> bool:

@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from noxu.control.faults.triggers import path_of
 from noxu.exploration import mutations, outdated
 from noxu.exploration.plans import WORKLOADS, RunPlan
 from noxu.exploration.recording import CONTROLLER, VERBS, WORKLOAD, RecordedChange, bursts
@@ -296,9 +297,9 @@ def _drift(considered: Considered) -> Iterator[RunPlan]:
                 patch = {name: patch}
             yield RunPlan(
                 "drift",
-                f"{'.'.join(path)} of {named(place)} becomes {value!r} behind the controller's back",
+                f"{path_of(path)} of {named(place)} becomes {value!r} behind the controller's back",
                 steps=({"after": change.step, "steps": [{"patch": {**at, "merge": patch}}]},),
-                about=("drift", place.resource, ".".join(path)),
+                about=("drift", place.resource, path_of(path)),
                 worth=1.0,
             )
 
@@ -325,7 +326,7 @@ def _drifts(value: Object) -> Iterator[tuple[tuple[str, ...], Any]]:
             yield path, there + 1
         elif isinstance(there, dict) and there and path[0] == "data":
             name, text = next(iter(there.items()))
-            if not isinstance(text, str) or "." in name:
+            if not isinstance(text, str):
                 continue
             yield (*path, name), _other_text(value, text)
         else:

@@ -72,6 +72,8 @@ class RunPrograms:
     killed: dict[int, int] = field(default_factory=dict)
     """By the number of a program, its life that a plan has killed last: it may not have ended yet."""
     known: KnownTimes = field(default_factory=KnownTimes)
+    slept: float = 0.0
+    """For how many seconds has been waited because all were known to sleep."""
     waits_left_out: bool = False
     """Whether the workload has not waited for something, because a plan has hidden it from the controller."""
     webhooks: int = 0

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Final
 
@@ -31,6 +31,7 @@ WITH_VIEW: Final = 1.5  # seconds for a run to become idle whose controller sees
 TIME_OF_A_WAIT: Final = 20.0  # seconds of object time, in which what is waited for may come about
 SILENT: Final = 0.3  # seconds
 LISTS_WITHIN: Final = 5.0  # seconds
+BEFORE_SLEEP: Final = 8.0  # seconds: kopf ends what it has for an object when nothing has come of it for 5 s
 
 
 class RunFailed(Exception):
@@ -84,7 +85,7 @@ def run_step(
             with _ending_views(server, programs, moves) if step.kind == "wait" else contextlib.nullcontext():
                 steps.run(step, server)
         except (ApiError, WaitTimeout, LookupError, ValueError) as error:
-            failure = str(error)
+            failure = _after_sleep(server, programs, step, exploration, str(error))
     _await_lists(server, moves)
     never_idle = settle_with_moves(server, programs, exploration.quiet, moves)
     if programs.waits_left_out and not never_idle and not moves.views:
@@ -92,6 +93,45 @@ def run_step(
         pass_time(server, TIME_OF_A_WAIT)
         never_idle = _settle(server, programs, exploration.quiet)
     return StepResult(f"step {number}: {step.title}", time.monotonic() - began, failure, never_idle, bool(moves.views))
+
+
+def _after_sleep(
+    server: ExploredServer,
+    programs: RunPrograms,
+    step: steps.WorkloadStep,
+    exploration: Exploration,
+    failure: str,
+) -> str:
+    """What a `wait` says when the programs have slept until a moment of their own: they may try again then."""
+    if step.kind == "wait" and exploration.sleeps:
+        for pause in _pauses(server, programs, exploration, 0.0):
+            time.sleep(pause)
+            try:
+                steps.run(step._replace(wanted={**step.wanted, "timeout": LOOKS_EVERY}), server)
+            except WaitTimeout:
+                continue
+            return ""
+    return failure
+
+
+def _pauses(
+    server: ExploredServer, programs: RunPrograms, exploration: Exploration, patience: float
+) -> Iterator[float]:
+    """How long to wait before each further look at what a controller may still do: until it is known to do nothing.
+
+    `patience`: for so many seconds if it is not known. It is patience anew when the programs have slept until a moment of their
+    own, of which all in a run are `exploration.sleeps` seconds at most.
+    """
+    until = time.monotonic() + (max(patience, BEFORE_SLEEP) if exploration.sleeps else patience)
+    while True:
+        left = exploration.sleeps - programs.slept
+        asleep = server.asleep_for(left) if left > 0 else 0.0
+        if asleep:
+            programs.slept += asleep
+            until = time.monotonic() + asleep + BEFORE_SLEEP
+        elif time.monotonic() >= until or server.is_silent_until(until):
+            return
+        yield asleep + exploration.quiet
 
 
 def _ending_views(server: ExploredServer, programs: RunPrograms, moves: Moves) -> AbstractContextManager[None]:
@@ -118,23 +158,24 @@ class _ActingOnTheView:
     """
 
     def __init__(self, server: ExploredServer, programs: RunPrograms, least: float) -> None:
-        self._server, self._programs = server, programs
+        self._server, self._programs, self._least = server, programs, least
         self._lasts = max(least, 2 * programs.known.start)
-        self._at_latest = self._until = 0.0  # not known before there is a view, or before it runs
-        self._runs_since = 0.0  # seconds since 1970
+        self._runs_since: float | None = None  # seconds since 1970; None: it does not run yet
+        self._silent_from = self._at_latest = 0.0  # of the clock of the programs
 
     def is_over(self, *, or_silent: bool = False) -> bool:
         """Ask this while there is a view. `or_silent`: it has done all when it asks for nothing more."""
         now = self._programs.clock()
         self._at_latest = self._at_latest or now + self._programs.known.idle_within + self._lasts
-        if not self._until and not run_programs.lacking(self._server, self._programs):
-            self._runs_since, self._until = time.time(), now + self._lasts
-            self._at_latest = self._until + self._programs.known.idle_within
-        if not self._until or now < self._until:
+        if self._runs_since is None and not run_programs.lacking(self._server, self._programs):
+            self._runs_since, self._silent_from = time.time(), now + self._lasts
+            self._at_latest = self._silent_from + self._programs.known.idle_within
+        if now > self._at_latest or self._runs_since is None:
             return now > self._at_latest
         asked = run_programs.requests_since(self._server, self._programs, self._runs_since)
-        is_silent = all(request.at < time.time() - SILENT for request in asked)
-        return now > self._at_latest or run_programs.is_in_vain(asked) or (or_silent and is_silent)
+        is_in_vain = time.time() >= self._runs_since + self._least and run_programs.is_in_vain(asked)
+        is_silent = now >= self._silent_from and all(request.at < time.time() - SILENT for request in asked)
+        return is_in_vain or (or_silent and is_silent)
 
 
 def _await_lists(server: ExploredServer, moves: Moves) -> None:
@@ -155,13 +196,12 @@ def settle_with_moves(server: ExploredServer, programs: RunPrograms, quiet: floa
     With a view of the past, which a move may bring at any moment, only until the controller has acted on it.
     """
     until = programs.clock() + programs.known.idle_within
-    a_while = max(WITH_VIEW, 2 * programs.known.start, 3 * quiet)
-    acting = _ActingOnTheView(server, programs, a_while)
+    acting = _ActingOnTheView(server, programs, max(WITH_VIEW, 3 * quiet))
     while True:
         had_views = bool(moves.views)  # one that begins from now on is not acted on when the run is idle
         if had_views and acting.is_over():
             return ""
-        never_idle = _settle(server, programs, quiet, a_while)
+        never_idle = _settle(server, programs, quiet, 2 * quiet)
         if had_views and moves.views and not never_idle:
             return ""
         if not moves.views and (not never_idle or programs.clock() > until - LOOKS_EVERY):
@@ -210,11 +250,10 @@ def more_time(
 ) -> StepResult:
     """The end is not the usual one: a controller that is silent may be about to go on, unless it is known to sleep for longer."""
     began, never_idle = time.monotonic(), ""
-    until = began + programs.known.patience
-    while not never_idle and time.monotonic() < until and not is_usual(server.stored()):
-        if server.is_silent_until(until):
+    for pause in _pauses(server, programs, exploration, programs.known.patience):
+        if never_idle or is_usual(server.stored()):
             break
-        time.sleep(exploration.quiet)
+        time.sleep(pause)
         never_idle = _settle(server, programs, exploration.quiet)
     return StepResult(end.title, end.seconds + time.monotonic() - began, never_idle=never_idle)
 
@@ -226,6 +265,7 @@ def _settle(server: ExploredServer, programs: RunPrograms, quiet: float, within:
     """
     began, began_fair = time.monotonic(), programs.clock()
     until = began_fair + (within or programs.known.idle_within)
+    longest = max(until, began_fair + programs.known.idle_within)  # for who waits because it was asked to
     while True:
         left = max(until - programs.clock(), quiet)
         try:
@@ -243,11 +283,11 @@ def _settle(server: ExploredServer, programs: RunPrograms, quiet: float, within:
         waits = _waits(server, programs.users, quiet + late)
         if not lacking and not waits:
             return ""
-        if not lacking and elapsed + waits < until:
+        if not lacking and elapsed + waits < longest:
             time.sleep(waits)  # it has been asked to wait, and is silent until then
             continue
         if elapsed > until:
-            return lacking + slowness(time.monotonic() - began, elapsed - began_fair)
+            return lacking and lacking + slowness(time.monotonic() - began, elapsed - began_fair)
         time.sleep(LOOKS_EVERY)
 
 

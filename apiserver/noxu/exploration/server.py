@@ -34,6 +34,7 @@ MAX_REQUESTS: Final = 50_000
 MAX_SHOWN: Final = 100
 """Causes of a write: what a view of the past has shown is the oldest of them."""
 LOOKS_FOR: Final = 0.1  # seconds
+NAP: Final = 3.0  # seconds; shorter ones are no pause before another attempt, but those of leases and of runtimes
 
 
 class ExploredServer(Noxu):
@@ -69,13 +70,25 @@ class ExploredServer(Noxu):
             return until >= moment
         return False
 
-    async def _quiet(self, quiet: float, within: float) -> float:
-        """Until when nothing happens, at least; 0: that is not known."""
+    def asleep_for(self, most: float) -> float:
+        """In how many seconds the first program wakes by itself, if that is known and in NAP to `most` seconds; else 0."""
+        with contextlib.suppress(ApiError):
+            seconds = self._call(self._quiet(3 * LOOKS_FOR, 4 * LOOKS_FOR, of_server=False)) - time.monotonic()
+            return seconds if NAP <= seconds <= most else 0.0
+        return 0.0
+
+    async def _quiet(self, quiet: float, within: float, *, of_server: bool = True) -> float:
+        """Until when nothing happens, at least; -inf: that is not known. `of_server`: what it does by itself counts, too."""
         server = self._server
         activity, controllers = server.interventions.activity(), server.plane.all_controllers
         programs = server.control.part(WorkOfPrograms)
         answer = await until_idle(
-            activity, controllers, quiet=quiet, within=within, programs=programs, next_own=self._next_own
+            activity,
+            controllers,
+            quiet=quiet,
+            within=within,
+            programs=programs,
+            next_own=self._next_own if of_server else _never,
         )
         return time.monotonic() + float(answer.get("until", -math.inf))
 
@@ -218,6 +231,10 @@ class ExploredServer(Noxu):
                 if write is not None and write.author.user == user:
                     found.append((place, value))
         return found
+
+
+def _never() -> float:
+    return math.inf
 
 
 def _value_of(event: Event) -> Object:

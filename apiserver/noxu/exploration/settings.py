@@ -105,6 +105,8 @@ class Exploration:
     quiet: float = QUIET
     resync: float = 0.0
     """After so many seconds the controller looks at everything by itself; 0: what it does not see at once, it does not see."""
+    sleeps: float = 0.0
+    """So many seconds in a run are programs waited for that are known to sleep until a moment of their own, to try again then."""
     start_within: float = START_WITHIN
     webhooks: WebhookServer | None = None
     mutate: bool = False

@@ -7,7 +7,7 @@ something else. Steps of a workload that only wait belong to the burst before th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Any, Final, NamedTuple
 
@@ -88,7 +88,7 @@ def triggers_of(change: RecordedChange) -> Iterator[tuple[Object, str]]:
     for path in sorted(differing(change.before, change.after), key=lambda path: _telling(change, path)):
         before, after = at(change.before, path), at(change.after, path)
         has_list = isinstance(before, list) or isinstance(after, list)
-        if any("." in name for name in path) or (has_list and path[0] != "spec"):
+        if has_list and path[0] != "spec":
             continue  # lists of a status, such as conditions, report what other fields say
         if has_list or before is None or after is None or isinstance(before, dict) or isinstance(after, dict):
             states: Object = {}
@@ -96,7 +96,7 @@ def triggers_of(change: RecordedChange) -> Iterator[tuple[Object, str]]:
             states = {"from": before, "to": after}
         if isinstance(before, str) and (path[0] == "metadata" or len(before) > 60 or len(str(after)) > 60):
             states = {}  # labels and annotations hold revisions, digests and times, which are others in each run
-        name = ".".join(path)
+        name = triggers.path_of(path)
         yield {"updated": place.resource, **which, "changed": {name: states}}, _first_words(name, before, after)
 
 
@@ -123,9 +123,33 @@ def _words(name: str, before: Any, after: Any) -> str:
 
 
 def _telling(change: RecordedChange, path: tuple[str, ...]) -> tuple[int, bool, int, tuple[str, ...]]:
-    """Fields of the spec come before those of the status, and those before the metadata; lists come last in each."""
+    """Fields of the spec come before those of the status, and those before the metadata; lists come last in each.
+
+    What says where a pod runs comes after what says how it is.
+    """
     rank = {"spec": 0, "data": 0, "status": 1}.get(path[0], 2)
+    if is_about_the_place(change, [path]):
+        rank = 3
     return rank, isinstance(at(change.after, path), list), len(path), path
+
+
+_PLACE_OF_A_POD: Final = (
+    ("spec", "nodeName"),
+    ("status", "conditions"),
+    ("status", "hostIP"),
+    ("status", "hostIPs"),
+    ("status", "observedGeneration"),
+    ("status", "podIP"),
+    ("status", "podIPs"),
+    ("status", "qosClass"),
+    ("status", "startTime"),
+)
+"""What scheduler and kubelet write of each pod. Its phase, and the states of its containers, are something else."""
+
+
+def is_about_the_place(change: RecordedChange, paths: Iterable[tuple[str, ...]]) -> bool:
+    """Whether these fields of an object say only where it runs."""
+    return change.place.resource == "pods" and all(path in _PLACE_OF_A_POD for path in paths)
 
 
 def is_deleting(value: Object | None) -> bool:

@@ -18,10 +18,11 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import inspect
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -91,7 +92,16 @@ def _close(result: Future[Any]) -> None:
     value = result.result()
     for item in value if isinstance(value, tuple) else (value,):
         if asyncio.iscoroutine(item):
-            item.close()
+            _close_unbegun(item)
+
+
+def _close_unbegun(coroutine: Coroutine[Any, Any, Any]) -> None:
+    """Close a coroutine that has not begun, and those that it was going to await: they are among its arguments."""
+    arguments = inspect.getcoroutinelocals(coroutine)  # before it is closed, which forgets them
+    coroutine.close()
+    for argument in arguments.values():
+        if asyncio.iscoroutine(argument):
+            _close_unbegun(argument)
 
 
 async def offload_if_long(weight: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from noxu.control.faults.triggers import concerns, fires, parse
+from noxu.control.faults.triggers import concerns, fires, parse, path_of, steps_of
 from noxu.values import Json, Object
 from tests.rows import rows
 
 
 def widget(**fields: Json) -> Object:
     return {"metadata": {"name": "a"}, **fields}
+
+
+def labelled(value: str) -> Object:
+    return {"metadata": {"name": "a", "labels": {"a.b/c": value}}}
 
 
 ONE, TWO = widget(spec={"replicas": 1}), widget(spec={"replicas": 2})
@@ -29,6 +33,8 @@ READY = widget(spec={"replicas": 2}, status={"ready": True})
         ({"updated": "w", "changed": {"spec.replicas": None}}, TWO, READY, False),
         ({"updated": "w", "changed": {"status": {}}}, TWO, READY, True),
         ({"updated": "w", "changed": {"status": {"from": None}, "spec.replicas": {}}}, TWO, READY, False),
+        ({"updated": "w", "changed": {'metadata.labels["a.b/c"]': {"to": "2"}}}, labelled("1"), labelled("2"), True),
+        ({"updated": "w", "changed": {'metadata.labels["a.b/d"]': {}}}, labelled("1"), labelled("2"), False),
         ({"updated": "w", "condition": "self.status.ready"}, TWO, READY, True),
         ({"updated": "w", "condition": "self.status.ready"}, ONE, TWO, False),
         ({"deleted": "w", "condition": "self.spec.replicas == 2"}, TWO, None, True),
@@ -39,6 +45,22 @@ def test_what_a_trigger_waits_for(trigger: Json, old: Object | None, new: Object
     assert problems == []
     assert parsed is not None
     assert fires(parsed, old, new) is expected
+
+
+@rows(
+    "path, steps",
+    [
+        ("spec.replicas", ("spec", "replicas")),
+        ("data", ("data",)),
+        ('metadata.labels["app.kubernetes.io/name"]', ("metadata", "labels", "app.kubernetes.io/name")),
+        ('data["a.conf"].x', ("data", "a.conf", "x")),
+        (r'data["say \"a\""]', ("data", 'say "a"')),
+        ("metadata.annotations.example.com/x", ("metadata", "annotations", "example", "com/x")),
+    ],
+)
+def test_a_path_names_fields(path: str, steps: tuple[str, ...]) -> None:
+    assert steps_of(path) == steps
+    assert path_of(steps) == path
 
 
 @rows(

@@ -6,6 +6,7 @@
       name: a
       changed:                          # fields that the update has changed; of updates only
         spec.replicas: {from: 1, to: 2} #   from what, to what; {} is any change
+        metadata.labels["a.b/c"]: {}    #   a name with dots is quoted, in brackets
       condition: "has(self.status)"     # CEL over the new object (of a deletion: the last state)
       nth: 2                            # the second time only (default: the first)
       after: 5s                         # so much object time later
@@ -15,7 +16,9 @@ A rule whose trigger has fired stays on: `times`, `until` say for how long. `fir
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 from noxu import cel
@@ -93,8 +96,31 @@ def _changes(value: Json) -> tuple[FieldChange, ...]:
         if not isinstance(states or {}, dict) or not set(states or {}) <= {"from", "to"}:
             raise ValueError(f"{path} has `from`, `to`, both or none of them")
         states = states or {}
-        changes.append(FieldChange(tuple(path.split(".")), states.get("from", _ABSENT), states.get("to", _ABSENT)))
+        changes.append(FieldChange(steps_of(path), states.get("from", _ABSENT), states.get("to", _ABSENT)))
     return tuple(changes)
+
+
+_STEP: Final = re.compile(r'(?:^|(?<!^)\.)([^.\[\]"]+)|\[("(?:[^"\\]|\\.)*")\]')
+_PLAIN: Final = re.compile(r'[^.\[\]"]+')
+
+
+def steps_of(path: str) -> tuple[str, ...]:
+    """The names in a path: `metadata.labels["a.b/c"]`. Raises ValueError."""
+    steps, end = list[str](), 0
+    while end < len(path):
+        found = _STEP.match(path, end)
+        if found is None:
+            raise ValueError(f'{path!r} is no path: it is like spec.replicas or metadata.labels["a.b/c"]')
+        steps.append(found[1] or json.loads(found[2]))
+        end = found.end()
+    return tuple(steps)
+
+
+def path_of(steps: Sequence[str]) -> str:
+    """The path of such names, which `steps_of` reads."""
+    return "".join(
+        f".{step}" if _PLAIN.fullmatch(step) else f"[{json.dumps(step, ensure_ascii=False)}]" for step in steps
+    ).removeprefix(".")
 
 
 _READERS: Final[Mapping[str, tuple[str, Callable[[Json], Any]]]] = {
