@@ -9,8 +9,8 @@ import re
 from html.parser import HTMLParser
 from typing import Final
 
-from noxu.console.joined_modules import in_order, joined, library
-from noxu.console.static_file import embedded, page
+from noxu.console import static_file
+from noxu.console.static_file import embedded, in_order, joined, page
 from noxu.values import Json
 from tests.rows import rows
 
@@ -133,6 +133,6 @@ def test_embedded_data_have_no_markup(text: str) -> None:
 
 
 def test_the_short_names_of_a_library_are_its_own() -> None:
-    assert library("const a = 1;\nexport{a as b,a};") == (
+    assert static_file.library("const a = 1;\nexport{a as b,a};") == (
         "const { b, a } = (() => {\nconst a = 1;\n\nreturn { b: a, a: a };\n})();"
     )

@@ -1,7 +1,6 @@
 """The page of the console, `GET /_noxu/` for a browser, and its files, `/_noxu/console/NAME`.
 
-Plain ES modules without a build step: a file is served as it is, from the folder `page` beside this module, and what a browser
-runs is all modules as one (`noxu.console.joined_modules`). What is not in
+Plain ES modules without a build step: a file is served as it is, from the folder `page` beside this module. What is not in
 that folder when the server starts to serve the page does not exist. The policy of the page (CSP) lets it load its own files
 and ask its own server, and nothing else: no inline script, no eval, no other origin, no frame around it.
 """
@@ -10,15 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from pathlib import PurePath
+from pathlib import Path
 from typing import Final
 
 from noxu.api import errors
-from noxu.console.joined_modules import FIRST, joined, sources
 from noxu.control.calls import ControlCall, ControlRoute, Download
 
-SCRIPT: Final = "console.js"
-"""All modules as one."""
+FOLDER: Final = Path(__file__).with_name("page")
 POLICY: Final = "; ".join(
     [
         "default-src 'none'",
@@ -49,17 +46,20 @@ TYPES: Final = {
 
 @cache
 def files() -> Mapping[str, Download]:
-    """All files by their names, as they are answered."""
-    texts = {**sources(), SCRIPT: joined()}
-    return {name: Download(text.encode(), TYPES[PurePath(name).suffix], HEADERS) for name, text in texts.items()}
+    """All files by their names below `page`, such as `vendor/preact.js`, as they are answered. Read once: 100 KB."""
+    return {
+        file.relative_to(FOLDER).as_posix(): Download(file.read_bytes(), TYPES[file.suffix], HEADERS)
+        for file in sorted(FOLDER.rglob("*"))
+        if file.suffix in TYPES
+    }
 
 
 @cache
 def _page() -> Download:
-    """With the script that has all modules: a browser asks for it while it reads on."""
-    text = sources()["index.html"].replace(f"/_noxu/console/{FIRST}", f"/_noxu/console/{SCRIPT}")
-    preload = ("Link", f"</_noxu/console/{SCRIPT}>; rel=modulepreload")
-    return Download(text.encode(), TYPES[".html"], (*HEADERS, preload))
+    """It says which modules it will need, so that a browser asks for all at once, instead of for each when it has read another."""
+    modules = [f"</_noxu/console/{name}>; rel=modulepreload" for name in files() if name.endswith(".js")]
+    content = files()["index.html"]
+    return content._replace(headers=(*content.headers, ("Link", ", ".join(modules))))
 
 
 async def page(_call: ControlCall) -> Download:

@@ -1,5 +1,5 @@
 // Small pieces that views share. All of them show text as text: nothing that comes from a server becomes markup.
-import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
+import { html, useEffect, useRef, useState } from "./vendor/preact.js";
 import { Prism } from "./vendor/prism.js";
 
 // -- asking --------------------------------------------------------------------------------------------------------
@@ -10,7 +10,7 @@ export function useAsked(ask, inputs) {
   const [answer, setAnswer] = useState({});
   const [turn, setTurn] = useState(0);
   const took = useRef(0);
-  useLayoutEffect(() => { // before the first paint, which may be long in coming
+  useEffect(() => {
     let isWanted = true;
     const began = performance.now();
     const asked = ask();
