@@ -28,7 +28,8 @@ from noxu.console.stream import LINGER
 PATH: Final = "/api/v1/namespaces/default/configmaps"
 RATE: Final = 1_000  # writes a second
 CONNECTIONS: Final = 8
-WRITES: Final = 500  # of a turn
+WRITES: Final = 1_000  # of a turn
+WARMS: Final = 1_000  # before them: of the first writes that a viewer sees, all have their bodies and traces kept
 SETTLES: Final = 0.4  # seconds after a turn until a viewer has its last line
 OBJECTS: Final = 500
 STREAM: Final = b"GET /_noxu/console/stream HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
@@ -96,6 +97,7 @@ async def reading(port: int, request: bytes) -> AsyncIterator[list[int]]:
 async def cost(pid: int, load: Writing) -> float:
     """The processor time of a server for a write, in µs."""
     async with load.connected():
+        await load.write(WARMS, RATE)
         began = processor_seconds([pid])
         await load.write(WRITES, RATE)
         await asyncio.sleep(SETTLES)
@@ -134,7 +136,7 @@ async def measure_server(rounds: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=12, help="turns of each server (default: 12)")
+    parser.add_argument("--rounds", type=int, default=8, help="turns of each server, of ten seconds (default: 8)")
     parser.add_argument("--events", type=int, nargs="*", default=[100_000, 1_000_000], metavar="N")
     parser.add_argument("--only", choices=("server", "page"))
     arguments = parser.parse_args()

@@ -96,7 +96,10 @@ class DetailRecorder(RequestFilter):
         info = exchange.info
         if info.verb not in _WRITES or not info.is_resource:
             return
-        exchange.see_answer(self._answered)
+        if exchange.answer_seen is None:  # as nearly always: a function less for each write
+            exchange.answer_seen = self._answered
+        else:
+            exchange.see_answer(self._answered)
         exchange.outcome.calls = []
         if self.traces.takes(exchange.received):
             exchange.trace = []  # the stages of the write append to it

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -26,6 +27,29 @@ def test_a_kind_is_chosen_and_its_objects_follow_what_happens(open_page: Open, a
     page.get_by_role("row", name="first").wait_for(state="detached")
     assert page.evaluate("location.hash") == "#/kinds/widgets.example.com?name=sec"
     assert page.title() == "Objects · Noxu"
+
+
+@pytest.mark.slow
+def test_a_long_list_goes_on_with_a_click_and_all_of_it_is_searched(open_page: Open) -> None:
+    def answer(route: Any) -> None:
+        limit = int(parse_qs(urlsplit(route.request.url).query)["limit"][0])
+        names = [f"widget-{n:04}" for n in range(1_200)]
+        columns = [{"name": "Name", "type": "string", "priority": 0}]
+        rows = [{"cells": [name], "object": {"metadata": {"name": name}}} for name in names[:limit]]
+        left = len(names) - len(rows)
+        listed = {"remainingItemCount": left} if left else {}
+        route.fulfill(json={"columnDefinitions": columns, "rows": rows, "metadata": listed})
+
+    page = open_page("#/kinds", token=False)
+    page.route("**/apis/example.com/v1/widgets?limit=*", answer)
+    page.get_by_role("link", name="Widget").click()
+    page.get_by_text("700 more are not shown.").wait_for()
+    page.get_by_role("button", name="Show 500 more").click()
+    page.get_by_role("link", name="widget-0999").wait_for()
+    page.get_by_role("button", name="Show 200 more").wait_for()
+    page.get_by_label("Name", exact=True).fill("widget-1199")
+    page.get_by_role("link", name="widget-1199").wait_for()
+    assert page.get_by_role("row").count() == 2
 
 
 @pytest.mark.slow

@@ -1,11 +1,12 @@
 // Kinds and their objects, as they are now: the way into everything else. The lists are the API's own tables.
-import { html } from "./vendor/preact.js";
+import { html, useState } from "./vendor/preact.js";
 import { go, hrefOf } from "./router.js";
 import { Choice, Empty, Field, Problem, Table, Toolbar, countText, useAsked, useWrites } from "./widgets.js";
 
 export const kindsView = { route: "kinds", title: "Objects", component: Kinds, inRecordings: true };
 
-const MOST_ROWS = 500;
+const MOST_ROWS = 500; // that are shown, and how many more a click shows
+const MOST_SEARCHED = 10000; // objects
 const PAUSE = 300; // milliseconds between two looks while objects change
 
 function Kinds({ source, route, hasView }) {
@@ -48,16 +49,22 @@ function Welcome({ items }) {
 
 function Objects({ source, kind, query, change, hasView }) {
   const path = query.namespace && kind.namespaced ? kind.path.replace(/\/([^/]+)$/, `/namespaces/${encodeURIComponent(query.namespace)}/$1`) : kind.path;
-  const table = useAsked(() => source.table(path, { limit: MOST_ROWS }), [source, path]);
+  const [shownOf, setShownOf] = useState({ path, most: MOST_ROWS });
+  const most = shownOf.path === path ? shownOf.most : MOST_ROWS;
+  const search = (query.name || "").toLowerCase();
+  const limit = search ? MOST_SEARCHED : most;
+  const table = useAsked(() => source.table(path, { limit }).then((value) => ({ ...value, limit })), [source, path, limit]);
   const spaces = useAsked(() => (kind.namespaced ? source.table("/api/v1/namespaces") : Promise.resolve({ rows: [] })), [source, kind.namespaced]);
   useWrites(source, (write) => write.resource === kind.resource, table.again, PAUSE, [source, path, kind.resource]);
-  const search = (query.name || "").toLowerCase();
-  const rows = ((table.value && table.value.rows) || []).map(rowOf).filter((row) => !search || row.searched.includes(search));
+  const found = ((table.value && table.value.rows) || []).map(rowOf).filter((row) => !search || row.searched.includes(search));
+  const rows = found.slice(0, most);
   const shown = ((table.value && table.value.columnDefinitions) || []).map((each, n) => ({ ...each, n })).filter((each) => !each.priority);
   const hasNamespaces = kind.namespaced && !query.namespace;
   const columns = [...shown.slice(0, 1), ...(hasNamespaces ? [{ name: "Namespace", n: -1 }] : []), ...shown.slice(1)];
   const names = ((spaces.value && spaces.value.rows) || []).map((row) => row.cells[0]);
-  const left = table.value && table.value.metadata.remainingItemCount;
+  const left = (table.value && table.value.metadata.remainingItemCount) || 0;
+  const isComplete = table.value && (table.value.limit >= limit || !left); // else the answer to the search is on its way
+  const hidden = found.length - rows.length + (search ? 0 : left);
   return html`<section aria-labelledby="kind">
     <p class="back"><a href=${hrefOf("kinds")}>All kinds</a></p>
     <h1 id="kind">${kind.kind} <small>${kind.resource}</small></h1>
@@ -66,7 +73,7 @@ function Objects({ source, kind, query, change, hasView }) {
       ${kind.namespaced ? html`<${Choice} label="Namespace" value=${query.namespace || ""} change=${(namespace) => change({ namespace })} options=${[["", "All namespaces"], ...names.map((each) => [each, each])]} />` : null}
     <//>
     <${Problem} error=${table.error} />
-    ${table.value && !rows.length
+    ${isComplete && !rows.length
       ? html`<${Empty} title=${search ? `No ${kind.kind} has such a name` : `No ${kind.kind} exists`} />`
       : html`<${Table}
           caption=${`Objects of the kind ${kind.kind}`}
@@ -77,7 +84,8 @@ function Objects({ source, kind, query, change, hasView }) {
             cells: columns.map((each) => (each.n < 0 ? row.namespace : each.n === 0 ? row.name : cellText(row.cells[each.n]))),
           }))}
         />`}
-    ${left ? html`<p class="quiet">${countText(left)} more are not shown: choose a namespace.</p>` : null}
+    ${hidden ? html`<p class="quiet">${countText(hidden)} more are not shown. <button type="button" class="quiet" onClick=${() => setShownOf({ path, most: most + MOST_ROWS })}>Show ${countText(Math.min(hidden, MOST_ROWS))} more</button></p>` : null}
+    ${search && left && isComplete ? html`<p class="quiet">Only the first ${countText(MOST_SEARCHED)} were searched: choose a namespace.</p>` : null}
   </section>`;
 }
 

@@ -22,7 +22,7 @@ function useMarks(source) {
   const [answered, setAnswered] = useState(null);
   if (!kept.has(source)) kept.set(source, newMarks());
   const marks = kept.get(source);
-  useEffect(() => {
+  useLayoutEffect(() => { // it asks before the first paint, which may be long in coming
     let frame = 0;
     const changed = () => {
       frame ||= requestAnimationFrame(() => {
