@@ -73,6 +73,21 @@ def test_when_a_call_ends_by_itself(timeout: Timeout, since: float, expected: fl
     assert program_sleep.wakes(timeout, since, {0: 1_000_000.0, 1: 0.0}) == expected
 
 
+@rows(
+    "before, since, now, until, latest",
+    [
+        (None, 40.0, 100.0, 100.0, 160.0),  # it has fallen asleep between 40 and 100
+        (ThreadState(6, 40.0, 41.0, 42.0), 90.0, 100.0, 150.0, 160.0),
+        (ThreadState(7, 40.0, 100.0, 130.0), 40.0, 120.0, 100.0, 130.0),  # the same call as at the look before
+    ],
+)
+def test_between_which_moments_a_thread_wakes(
+    before: ThreadState | None, since: float, now: float, until: float, latest: float
+) -> None:
+    state = program_sleep.thread_state(before, 7, since, Timeout(60.0), now, {})
+    assert (state.until, state.latest) == (until, latest)
+
+
 def thread(slices: int, until: float = NEVER) -> ThreadState:
     return ThreadState(slices, 0.0, until)
 

@@ -77,11 +77,15 @@ class Timeout(NamedTuple):
 
 
 class ThreadState(NamedTuple):
-    """`slices`: how often it has run so far. `since`: not before this has it fallen asleep; `until`: not before this does it wake."""
+    """`slices`: how often it has run so far. `since`: not before this has it fallen asleep; `until`: not before this does it wake.
+
+    `latest`: not after this does it wake.
+    """
 
     slices: int
     since: float
     until: float
+    latest: float = NEVER
 
 
 # -- the decisions, which are pure -------------------------------------------------------------------------------------
@@ -123,6 +127,14 @@ def wakes(timeout: Timeout, since: float, clocks: Mapping[int, float]) -> float:
     return timeout.seconds - clocks[timeout.clock] if timeout.clock in clocks else AWAKE
 
 
+def thread_state(
+    before: ThreadState | None, slices: int, since: float, lasts: Timeout, now: float, clocks: Mapping[int, float]
+) -> ThreadState:
+    """Of a thread in a call that lasts so long. At the latest it has fallen asleep when it was first seen there."""
+    latest = wakes(lasts, now, clocks) if before is None or before.slices != slices else before.latest
+    return ThreadState(slices, since, wakes(lasts, since, clocks), latest)
+
+
 def have_slept(before: Mapping[int, ThreadState], now: Mapping[int, ThreadState]) -> bool:
     """Whether all threads have slept from one look to the next, so that all were asleep when that began."""
     return (
@@ -148,7 +160,7 @@ class ProgramSleep:
 
     def look(self, pids: Sequence[int]) -> None:
         now = time.monotonic()
-        found = _threads(pids, self._threads, self._looked)
+        found = _threads(pids, self._threads, self._looked, now)
         self.is_asleep = have_slept(self._threads, found)
         if not self.is_asleep:
             self._otherwise = None
@@ -161,6 +173,10 @@ class ProgramSleep:
         if self._otherwise is None:
             self._otherwise = _may_wake_otherwise(self._pids)
         return AWAKE if self._otherwise else min(state.until for state in self._threads.values())
+
+    def latest(self) -> float:
+        """When the first of them wakes by itself at the latest, after a look; AWAKE: that is not known."""
+        return min((state.latest for state in self._threads.values()), default=AWAKE) if self.is_asleep else AWAKE
 
 
 class _Memory:
@@ -179,8 +195,10 @@ class _Memory:
             os.close(descriptor)
 
 
-def _threads(pids: Iterable[int], known: Mapping[int, ThreadState], looked: float) -> dict[int, ThreadState]:
-    """All threads of processes. What cannot be looked at is awake."""
+def _threads(
+    pids: Iterable[int], known: Mapping[int, ThreadState], looked: float, now: float
+) -> dict[int, ThreadState]:
+    """All threads of processes. What cannot be looked at is awake. `looked`: when they were looked at before."""
     clocks = {0: time.time() - time.monotonic(), 1: 0.0, 7: _booted()}
     machine, found = platform.machine(), dict[int, ThreadState]()
     for pid in pids:
@@ -197,8 +215,8 @@ def _threads(pids: Iterable[int], known: Mapping[int, ThreadState], looked: floa
                     since = _began(place, clocks[7])
                 else:
                     since = before.since if before.slices == slices else looked
-                until = wakes(timeout(_read(f"{place}/syscall"), machine, _Memory(pid)), since, clocks)
-                found[thread] = ThreadState(slices, since, until)
+                lasts = timeout(_read(f"{place}/syscall"), machine, _Memory(pid))
+                found[thread] = thread_state(before, slices, since, lasts, now, clocks)
             except (OSError, ValueError, IndexError):  # it has ended, or is not ours, or the kernel does not say
                 found[thread] = ThreadState(-1, 0.0, AWAKE)
     return found

@@ -164,10 +164,10 @@ _ERRORS: Final[Mapping[str, Sequence[str]]] = {
 }
 _TIMES: Final = (1, 3)
 _TELLING: Final = ("Conflict", "InternalError")
-"""The errors that come once, too: what an answer of another kind shows that comes once, these show, or it shows three times."""
+"""What another error shows that comes once, these show, or it shows when it comes three times: so that is explored last."""
 _OFTEN: Final = 6
 """So many times in a row show whether a controller waits longer and longer: a third of a second with client-go, whose informers,
-however, wait a minute then before they list again. They show as well what three times would."""
+however, wait a minute then before they list again."""
 
 
 def _refused(considered: Considered) -> Iterator[RunPlan]:
@@ -191,16 +191,20 @@ def _refused(considered: Considered) -> Iterator[RunPlan]:
                         },
                     ),
                     about=("refused", verb, resource, error, str(times)),
-                    worth=(2.0 if verb in ("create", "update", "patch", "delete") else 0.5) - 0.1 * times,
+                    worth=_worth_of_refusal(verb, error, times),
                 )
 
 
 def _times(verb: str, error: str) -> tuple[int, ...]:
     """How often in a row a request is refused with an error, for each plan."""
-    once, more = _TIMES
-    if error == "InternalError" and verb != "list":
-        return once, _OFTEN
-    return _TIMES if error in _TELLING else (more,)
+    return (*_TIMES, _OFTEN) if error == "InternalError" and verb != "list" else _TIMES
+
+
+def _worth_of_refusal(verb: str, error: str, times: int) -> float:
+    is_shown_elsewhere = (times == 1 and error not in _TELLING) or (
+        times == _TIMES[1] and _OFTEN in _times(verb, error)
+    )
+    return (2.0 if verb in ("create", "update", "patch", "delete") else 0.5) - 0.1 * times - is_shown_elsewhere
 
 
 def _refused_later(considered: Considered) -> Iterator[RunPlan]:

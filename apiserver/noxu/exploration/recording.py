@@ -95,7 +95,8 @@ class Life(NamedTuple):
 class StepResult(NamedTuple):
     """`failure` "": the step has succeeded, and the run has become idle. `seconds` of wall time.
 
-    `is_outdated`: when it was done, a plan showed the past to the controller, which cannot know better.
+    `is_outdated`: when it was done, a plan showed the past to the controller, which cannot know better; or it slept, and
+    goes on later.
     """
 
     title: str

@@ -92,7 +92,8 @@ def run_step(
         programs.waits_left_out = False
         pass_time(server, TIME_OF_A_WAIT)
         never_idle = _settle(server, programs, exploration.quiet)
-    return StepResult(f"step {number}: {step.title}", time.monotonic() - began, failure, never_idle, bool(moves.views))
+    is_outdated = bool(moves.views) or (exploration.sleeps > 0 and server.asleep_for(exploration.sleeps) > 0)
+    return StepResult(f"step {number}: {step.title}", time.monotonic() - began, failure, never_idle, is_outdated)
 
 
 def _after_sleep(
@@ -127,6 +128,7 @@ def _pauses(
         left = exploration.sleeps - programs.slept
         asleep = server.asleep_for(left) if left > 0 else 0.0
         if asleep:
+            asleep = min(asleep, 1.0)  # it may wake sooner
             programs.slept += asleep
             until = time.monotonic() + asleep + BEFORE_SLEEP
         elif time.monotonic() >= until or server.is_silent_until(until):

@@ -71,14 +71,15 @@ class ExploredServer(Noxu):
         return False
 
     def asleep_for(self, most: float) -> float:
-        """In how many seconds the first program wakes by itself, if that is known and in NAP to `most` seconds; else 0."""
+        """In how many seconds at most the first program wakes by itself, if that is known and in NAP to `most` seconds; else 0."""
         with contextlib.suppress(ApiError):
-            seconds = self._call(self._quiet(3 * LOOKS_FOR, 4 * LOOKS_FOR, of_server=False)) - time.monotonic()
+            self._call(self._quiet(LOOKS_FOR, 2 * LOOKS_FOR))
+            seconds = self._server.control.part(WorkOfPrograms).sleep.latest() - time.monotonic()
             return seconds if NAP <= seconds <= most else 0.0
         return 0.0
 
-    async def _quiet(self, quiet: float, within: float, *, of_server: bool = True) -> float:
-        """Until when nothing happens, at least; -inf: that is not known. `of_server`: what it does by itself counts, too."""
+    async def _quiet(self, quiet: float, within: float) -> float:
+        """Until when nothing happens, at least; -inf: that is not known."""
         server = self._server
         activity, controllers = server.interventions.activity(), server.plane.all_controllers
         programs = server.control.part(WorkOfPrograms)
@@ -88,7 +89,7 @@ class ExploredServer(Noxu):
             quiet=quiet,
             within=within,
             programs=programs,
-            next_own=self._next_own if of_server else _never,
+            next_own=self._next_own,
         )
         return time.monotonic() + float(answer.get("until", -math.inf))
 
@@ -231,10 +232,6 @@ class ExploredServer(Noxu):
                 if write is not None and write.author.user == user:
                     found.append((place, value))
         return found
-
-
-def _never() -> float:
-    return math.inf
 
 
 def _value_of(event: Event) -> Object:
