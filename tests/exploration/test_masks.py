@@ -81,6 +81,8 @@ def test_the_order_of_a_list_does_not_count() -> None:
 @rows(
     "pattern, path, is_ignored",
     [
+        ("*.metadata.annotations.example.com/*", ("metadata", "annotations", "example.com/progress"), True),
+        ("*.metadata.annotations.example.com/*", (), False),
         ("*.status.size", ("status", "size"), True),
         ("*.status", ("status", "size"), True),
         ("secrets.status.size", ("status", "size"), False),
@@ -89,6 +91,8 @@ def test_the_order_of_a_list_does_not_count() -> None:
         ("widgets/b*", (), False),
     ],
     ids=[
+        "an annotation, whose name has a slash",
+        "which is no object",
         "a field of any kind",
         "what is below it",
         "a field of another kind",

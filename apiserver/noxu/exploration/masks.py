@@ -217,10 +217,10 @@ def _noise(states: Sequence[States]) -> dict[Shape, frozenset[Path]]:
 
 
 def _matches(pattern: str, shape: Shape, path: Path) -> bool:
-    """`configmaps/leader*` is an object, `*.status.x` and `widgets.status.x` are fields of a resource."""
+    """`configmaps/leader*` is an object, `*.status.x` and `widgets.metadata.labels.a.b/c` are fields of a resource."""
     resource = shape.resource.partition(".")[0]
-    if "/" in pattern:
-        kind, _, name = pattern.partition("/")
+    kind, slash, name = pattern.partition("/")
+    if slash and "." not in kind:
         return not path and fnmatchcase(resource, kind) and fnmatchcase(shape.name, name)
     kind, dot, field = pattern.partition(".")
     if not dot or not path or not fnmatchcase(resource, kind):
