@@ -38,7 +38,6 @@ NOT_ON_WINDOWS: Final = {
     "apiserver/noxu/exploration/pod_mounts.py": "`noxu explore`: `check_command` refuses every command there",
     "apiserver/noxu/exploration/processes.py": "as above",
     "apiserver/noxu/exploration/run_programs.py": "as above",
-    "apiserver/noxu/exploration/runs.py": "as above",
     "apiserver/noxu/process/supervision.py": "`noxu run`: `check_command` refuses every command there",
     "apiserver/noxu/testing/programs.py": "`noxu.program`, as above",
 }
