@@ -11,8 +11,8 @@ Directories of kuttl's tests are run, too, each against a server of its own:
     noxu test --nodes 3 -f config/crd tests/e2e
 
 A case that fails has findings at the fields that it expects, each with a diff in YAML, and what the stages of the write said.
-With `--watch` files are looked at fifty times a second, or less often if there are so many that it would take more than a
-twentieth of a processor. A change is run when two looks, a hundredth of a second apart, have found the same.
+With `--watch` files are looked at a hundred times a second, or less often if there are so many that it would take more than a
+twentieth of a processor. A change is run when two looks, five milliseconds apart, have found the same.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ from noxu.values import Object
 
 COVERAGE: Final = "noxu.commands.case_coverage"
 KUTTL: Final = "noxu.commands.kuttl"
-EVERY: Final = 0.02  # seconds between two looks at the files
+EVERY: Final = 0.01  # seconds between two looks at the files
 SHARE: Final = 20  # a look may take one part of so many of a processor
-SETTLED: Final = 0.01  # seconds without a change: a file may be half written
+SETTLED: Final = 0.005  # seconds without a change: a file may be half written
 MOST_LOOKS: Final = 20  # until they settle; a file that changes all the time does not keep the others waiting
 
 
