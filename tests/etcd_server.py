@@ -183,6 +183,16 @@ class EtcdMembers:
 
 
 @contextmanager
+def running_members(directory: Path) -> Iterator[EtcdMembers]:
+    members = EtcdMembers(directory)
+    try:
+        members.start()
+        yield members
+    finally:
+        members.kill()
+
+
+@contextmanager
 def running_etcd(directory: Path, *, durable: bool = False) -> Iterator[EtcdServer]:
     server = EtcdServer(directory, durable=durable)
     try:

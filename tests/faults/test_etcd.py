@@ -31,12 +31,8 @@ COUNTERS = [Key("g/counters", "p/", str(number)) for number in range(3)]
 def etcd(tmp_path: Path) -> Iterator[EtcdMembers]:
     if reason := etcd_server.lacking():
         pytest.skip(reason)
-    members = EtcdMembers(tmp_path)
-    try:
-        members.start()
+    with etcd_server.running_members(tmp_path) as members:
         yield members
-    finally:
-        members.kill()
 
 
 class Outcome(NamedTuple):

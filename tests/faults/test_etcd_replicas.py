@@ -70,12 +70,8 @@ def etcd(tmp_path: Path) -> Iterator[EtcdServer]:
 def members(tmp_path: Path) -> Iterator[EtcdMembers]:
     if reason := etcd_server.lacking():
         pytest.skip(reason)
-    found = EtcdMembers(tmp_path / "members")
-    try:
-        found.start()
+    with etcd_server.running_members(tmp_path / "members") as found:
         yield found
-    finally:
-        found.kill()
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from typing import Final, NamedTuple
 from noxu.control.causes import covers, spans
 from noxu.control.recorded_requests import RecordedRequest, RequestDetails
 from noxu.control.recorded_writes import RecordedWrite
-from noxu.control.write_log import kind_of, resource_name
+from noxu.control.write_log import described, kind_of
 from noxu.registry.authors import UNKNOWN, Author, WatchScope
 from noxu.registry.trace import HookCall
 from noxu.values import Object
@@ -146,7 +146,7 @@ def write_mark(
 ) -> Object:
     """What is drawn of a write, which keeps both lists. `request` None: it is not known, or the server itself wrote."""
     author: Author = UNKNOWN if write is None else write.author
-    key, revision, kind = event.key, event.revision, kind_of(event)
+    revision, kind = event.revision, kind_of(event)
     mark: Object = {
         "key": str(revision),
         "at": at,
@@ -154,9 +154,7 @@ def write_mark(
         "what": "write",
         "verb": author.verb or _VERBS[kind],
         "subresource": author.subresource,
-        "resource": resource_name(key.collection),
-        "namespace": key.partition.removesuffix("/"),
-        "name": key.name,
+        **described(event.key),
         "revision": revision,
         "event": kind,
         "because": because,
@@ -169,11 +167,13 @@ def write_mark(
     if author.traceparent:
         mark["traceparent"] = author.traceparent
     if request is not None:
-        mark["code"] = request.code
-        mark["request"] = request.number
-        mark["method"] = request.method
-        mark["path"] = request.path
-        mark["seconds"] = request.seconds
+        mark |= {
+            "code": request.code,
+            "request": request.number,
+            "method": request.method,
+            "path": request.path,
+            "seconds": request.seconds,
+        }
     return mark
 
 

@@ -164,7 +164,7 @@ _ERRORS: Final[Mapping[str, Sequence[str]]] = {
 }
 _TIMES: Final = (1, 3)
 _TELLING: Final = ("Conflict", "InternalError")
-"""What another error shows that comes once, these show, or it shows when it comes three times: so that is explored last."""
+"""A single one of another error shows what these show, or what three of it show: its plans come last."""
 _OFTEN: Final = 6
 """So many times in a row show whether a controller waits longer and longer: a third of a second with client-go, whose informers,
 however, wait a minute then before they list again."""

@@ -95,8 +95,7 @@ class Life(NamedTuple):
 class StepResult(NamedTuple):
     """`failure` "": the step has succeeded, and the run has become idle. `seconds` of wall time.
 
-    `is_outdated`: when it was done, a plan showed the past to the controller, which cannot know better; or it slept, and
-    goes on later.
+    `is_outdated`: when it was done, a plan showed the past to the controller, which cannot know better.
     """
 
     title: str

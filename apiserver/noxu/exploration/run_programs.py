@@ -35,9 +35,9 @@ MAX_PATIENCE: Final = 6.0
 OUTPUT: Final = "output"  # the file of what programs say
 GRACE: Final = 1.0  # seconds between SIGTERM and SIGKILL at the end of a run, which is recorded by then
 IN_VAIN: Final = 4
-"""So often asks for the same thing who tries in vain."""
+"""So many equal requests with equal answers are attempts in vain."""
 NOT_ASKED: Final = ("leases.coordination.k8s.io", "events", "events.events.k8s.io")
-"""What is written again and again by those who do nothing else, too."""
+"""Resources that a program writes again and again while it does nothing else."""
 KILLED: Final = 128 + signal.SIGKILL
 
 
@@ -185,7 +185,7 @@ def lacking(server: ExploredServer, programs: RunPrograms) -> str:
 
 
 def requests_since(server: ExploredServer, programs: RunPrograms, since: float) -> list[RecordedRequest]:
-    """What programs have asked for since a time, in seconds since 1970, without what those ask for who do nothing."""
+    """The requests of programs since a time, in seconds since 1970, without those for the resources of NOT_ASKED."""
     return [
         request
         for request in server.requests()

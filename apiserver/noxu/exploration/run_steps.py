@@ -31,6 +31,7 @@ WITH_VIEW: Final = 1.5  # seconds for a run to become idle whose controller sees
 TIME_OF_A_WAIT: Final = 20.0  # seconds of object time, in which what is waited for may come about
 SILENT: Final = 0.3  # seconds
 LISTS_WITHIN: Final = 5.0  # seconds
+LOOKS_AT_SLEEP: Final = 1.0  # seconds
 BEFORE_SLEEP: Final = 8.0  # seconds: kopf ends what it has for an object when nothing has come of it for 5 s
 
 
@@ -92,8 +93,7 @@ def run_step(
         programs.waits_left_out = False
         pass_time(server, TIME_OF_A_WAIT)
         never_idle = _settle(server, programs, exploration.quiet)
-    is_outdated = bool(moves.views) or (exploration.sleeps > 0 and server.asleep_for(exploration.sleeps) > 0)
-    return StepResult(f"step {number}: {step.title}", time.monotonic() - began, failure, never_idle, is_outdated)
+    return StepResult(f"step {number}: {step.title}", time.monotonic() - began, failure, never_idle, bool(moves.views))
 
 
 def _after_sleep(
@@ -128,7 +128,7 @@ def _pauses(
         left = exploration.sleeps - programs.slept
         asleep = server.asleep_for(left) if left > 0 else 0.0
         if asleep:
-            asleep = min(asleep, 1.0)  # it may wake sooner
+            asleep = min(asleep, LOOKS_AT_SLEEP)  # it may wake sooner
             programs.slept += asleep
             until = time.monotonic() + asleep + BEFORE_SLEEP
         elif time.monotonic() >= until or server.is_silent_until(until):
@@ -267,7 +267,7 @@ def _settle(server: ExploredServer, programs: RunPrograms, quiet: float, within:
     """
     began, began_fair = time.monotonic(), programs.clock()
     until = began_fair + (within or programs.known.idle_within)
-    longest = max(until, began_fair + programs.known.idle_within)  # for who waits because it was asked to
+    longest = max(until, began_fair + programs.known.idle_within)  # for a program that an answer has asked to wait
     while True:
         left = max(until - programs.clock(), quiet)
         try:

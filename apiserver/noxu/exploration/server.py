@@ -84,12 +84,7 @@ class ExploredServer(Noxu):
         activity, controllers = server.interventions.activity(), server.plane.all_controllers
         programs = server.control.part(WorkOfPrograms)
         answer = await until_idle(
-            activity,
-            controllers,
-            quiet=quiet,
-            within=within,
-            programs=programs,
-            next_own=self._next_own,
+            activity, controllers, quiet=quiet, within=within, programs=programs, next_own=self._next_own
         )
         return time.monotonic() + float(answer.get("until", -math.inf))
 

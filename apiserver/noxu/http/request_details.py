@@ -3,7 +3,7 @@
 A trace costs more than a write: of those that follow each other fast only some are traced, at most TRACES.burst at once, then
 TRACES.rate in a second, and fewer while more than a hundred come in one. Of the others, what is known without one is kept: the calls of webhooks,
 unknown fields, rules that have failed. Of thousands of writes that were neither refused nor reviewed by a webhook, only
-some are kept at all: no person looks at each, and what is kept for seconds is memory that no cache has any more.
+some are kept at all: a viewer opens few of them, and what is kept for seconds is memory that no cache has any more.
 
 At most MAX_KEPT writes are kept, and MAX_BYTES of what they had; the bytes are those of the request and of its answer, not copies.
 """
@@ -96,10 +96,7 @@ class DetailRecorder(RequestFilter):
         info = exchange.info
         if info.verb not in _WRITES or not info.is_resource:
             return
-        if exchange.answer_seen is None:  # as nearly always: a function less for each write
-            exchange.answer_seen = self._answered
-        else:
-            exchange.see_answer(self._answered)
+        exchange.see_answer(self._answered)
         exchange.outcome.calls = []
         if self.traces.takes(exchange.received):
             exchange.trace = []  # the stages of the write append to it
