@@ -19,7 +19,7 @@ from tests.optional import needs_platform
 from tests.rows import rows
 from tests.timing import eventually
 
-POINTS = {0x7F00: (2, 500_000_000)}
+POINTS = {0x7F00: (2, 500_000_000), 0x7E00: (60, 0)}
 PLACE = "0x7ffc5a27ed38 0x4944c3"  # of the stack and of the program, at the end of each line
 
 
@@ -41,6 +41,8 @@ PLACE = "0x7ffc5a27ed38 0x4944c3"  # of the stack and of the program, at the end
         ("x86_64", f"7 0x7fe2 0x1 0x36ee80 0x0 0x0 0x0 {PLACE}", Timeout(3600.0)),
         ("x86_64", f"202 0x2712 0x80 0x0 0x0 0x0 0x0 {PLACE}", Timeout(NEVER)),
         ("x86_64", f"202 0x2712 0x80 0x0 0x7f00 0x0 0x0 {PLACE}", Timeout(2.5)),
+        ("x86_64", f"202 0x2712 0x80 0x0 0x7e00 0x0 0x0 {PLACE}", Timeout(NEVER)),  # the monitor of Go's runtime
+        ("x86_64", f"230 0x1 0x0 0x7e00 0x0 0x0 0x0 {PLACE}", Timeout(60.0)),
         ("x86_64", f"202 0x2712 0x89 0x0 0x7f00 0x0 0xffffffff {PLACE}", Timeout(2.5, clock=1)),
         ("x86_64", f"202 0x2712 0x189 0x0 0x7f00 0x0 0xffffffff {PLACE}", Timeout(2.5, clock=0)),
         ("x86_64", f"202 0x2712 0x189 0x0 0x0 0x0 0xffffffff {PLACE}", Timeout(NEVER)),

@@ -67,6 +67,9 @@ CALLS: Final[Mapping[str, Mapping[int, SleepingCall]]] = {
 }  # fmt: skip
 """By machine and number. Without a timeout: read, pause, accept, accept4, wait4, waitid, rt_sigsuspend."""
 _WAIT, _WAIT_BITSET, _OPERATION, _REALTIME = 0, 9, 0x7F, 0x100  # of futex(2)
+_GO_MONITOR: Final = 60.0
+"""Seconds for which a thread of the runtime of Go sleeps in FUTEX_WAIT while nothing runs: then it looks whether garbage is to be
+collected (sysmon, proc.go). The program does nothing by that: its own timers are those of epoll_pwait."""
 
 
 class Timeout(NamedTuple):
@@ -117,7 +120,7 @@ def timeout(line: str, machine: str, memory: Mapping[int, tuple[int, int]] | _Me
         return Timeout(seconds, arguments[0] if arguments[1] & 1 else None)
     if call.unit == "futex" and operation == _WAIT_BITSET:
         return Timeout(seconds, 0 if arguments[1] & _REALTIME else 1)
-    return Timeout(seconds)
+    return Timeout(NEVER if call.unit == "futex" and seconds == _GO_MONITOR else seconds)
 
 
 def wakes(timeout: Timeout, since: float, clocks: Mapping[int, float]) -> float:
