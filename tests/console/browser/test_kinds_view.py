@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -73,6 +73,22 @@ def test_a_phone_shows_the_kinds_first_and_then_one_of_them(open_page: Open) -> 
     page.get_by_role("link", name="All kinds").click()
     page.get_by_placeholder("Search kinds").wait_for()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+AT_FIRST_RENDER: Final = """new MutationObserver((_, observer) => {
+  if (!document.querySelector("main")) return;
+  observer.disconnect();
+  location.hash = "#/manners";
+}).observe(document, { childList: true, subtree: true });"""
+
+
+@pytest.mark.slow
+def test_an_address_that_changes_while_the_page_starts_is_followed(open_page: Open) -> None:
+    page = open_page("#/kinds")
+    page.get_by_role("link", name="Widget").wait_for()
+    page.add_init_script(AT_FIRST_RENDER)
+    page.reload()
+    page.get_by_role("link", name="Manners").and_(page.locator("[aria-current=page]")).wait_for()
 
 
 @pytest.mark.slow
