@@ -7,6 +7,8 @@ from typing import Any, cast
 from noxu.api import codec
 from noxu.console import controller_causes
 from noxu.console.controller_causes import ControllerCauses
+from noxu.control.recorded_writes import RecordedWrite
+from noxu.registry.authors import Author
 from noxu.registry.served_resources import LiveResources
 from noxu_storage.types import Event, Key, KeyValue
 from tests.rows import rows
@@ -23,6 +25,10 @@ class Kind:
 
     def find_kind(self, _api_version: str, kind: str) -> Kind | None:
         return None if kind == "Unknown" else Kind(kind)
+
+
+def written(*, client: bool = False) -> RecordedWrite:
+    return RecordedWrite(1, 0.0, Author(controller="" if client else "deployment-controller"))
 
 
 class Log:
@@ -44,7 +50,7 @@ class Log:
         )
         event = Event(key, self.revision, None if deletes else value, self.there.pop(key, None))
         self.there[key] = KeyValue(key, value, self.revision)
-        return self.causes.add(event, is_of_controller=not client)
+        return self.causes.add(event, written(client=client))
 
 
 def test_a_rollout_is_one_story() -> None:
@@ -71,7 +77,7 @@ def test_without_a_known_owner_there_is_no_cause(owners: list[tuple[str, str]]) 
 def test_what_cannot_be_read_has_no_owners() -> None:
     causes = ControllerCauses(cast(LiveResources, Kind()))
     for stored in (b"{", b"[]", b'{"metadata": 1}', b'{"metadata": {"ownerReferences": [1]}}', b""):
-        assert causes.add(Event(Key("Pod", "", "a"), 1, stored, None), is_of_controller=True) == []
+        assert causes.add(Event(Key("Pod", "", "a"), 1, stored, None), written()) == []
 
 
 def test_the_objects_that_are_known_are_limited(monkeypatch: Any) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from noxu.console.controller_causes import MAX_CAUSES
 from noxu.console.timeline import (
-    MAX_CAUSES,
     MAX_RECENT,
     RecentEvents,
     Sight,
@@ -72,7 +72,22 @@ def test_a_client_has_a_lane(user: str, agent: str, controller: str, name: str) 
     ],
 )
 def test_a_watch_is_sent_an_event(sight: Sight, is_shown: bool) -> None:
-    assert receivers(event(7), [sight], lambda *_: False) == (["a"] if is_shown else [])
+    shown = Sights([sight]).showing(event(7).key)
+    assert receivers(event(7), shown, lambda *_: False) == (["a"] if is_shown else [])
+
+
+@rows(
+    "sights, expected",
+    [
+        ([Sight("a", scope(), 1, 9), Sight("b", scope("default/"), 2, 8)], ["a", "b"]),
+        ([Sight("a", scope(), 1, 9), Sight("a", scope("default/"), 2, 8)], ["a"]),  # two watches of one client
+        ([Sight("a", scope(), 1, 9), Sight("b", scope("default/", "a"), 7, 8)], ["a"]),
+        ([Sight("a", scope(), 1, 6), Sight("b", scope(), 1, 9)], ["b"]),
+        ([Sight("a", scope()._replace(labels="x=y"), 1, 9), Sight("b", scope(), 1, 9)], ["b"]),
+    ],
+)
+def test_each_client_that_was_sent_an_event_is_a_receiver(sights: list[Sight], expected: list[str]) -> None:
+    assert receivers(event(7), Sights(sights).showing(event(7).key), lambda *_: False) == expected
 
 
 def causes(*, after: int, upto: int, reads: tuple[Any, ...] = (), previous: RecordedWrite | None = None) -> list[int]:
@@ -112,7 +127,7 @@ OTHERS = [scope(f"team-{n}/") for n in range(1000)]
     ],
 )
 def test_the_watches_that_may_show_an_object(shown: list[WatchScope], found: int) -> None:
-    assert len(Sights(Sight("a", each, 1, 9) for each in shown).showing(event(7).key)) == found
+    assert len(Sights(Sight("a", each, 1, 9) for each in shown).showing(event(7).key).sights) == found
 
 
 @rows(

@@ -12,7 +12,7 @@ import pytest
 
 from noxu import Denied, Noxu
 from noxu.http import request_details
-from noxu.http.request_details import TRACES, USUAL, Allowance, Bucket, DetailRecorder
+from noxu.http.request_details import KEPT, TRACES, Allowance, Bucket, DetailRecorder
 from noxu.values import Object
 from tests.console.definition import PATH, WIDGETS, widget
 from tests.rows import rows
@@ -138,20 +138,23 @@ def test_traces_are_a_few_in_a_second() -> None:
     assert sum(traces.takes(1002.0) for _ in range(200)) == 2 * TRACES.rate
 
 
-@rows("rate, traced", [(5, 50), (9, 90), (100, 91), (1000, 10), (2000, 0)])
-def test_the_faster_writes_follow_each_other_the_fewer_are_traced(rate: int, traced: int) -> None:
-    traces = Bucket(TRACES._replace(burst=1))
-    ten_seconds = [traces.takes(1000.0 + n / rate) for n in range(10 * rate + 1)]
-    assert sum(ten_seconds[1:]) == pytest.approx(traced, abs=2)
+@rows("rate, kept, traced", [(5, 100, 100), (50, 1000, 300), (100, 2000, 300), (1000, 4000, 111), (4000, 4000, 102)])
+def test_of_writes_that_follow_each_other_fast_fewer_are_kept_and_traced(rate: int, kept: int, traced: int) -> None:
+    """In twenty seconds."""
+    keeping, tracing = Bucket(KEPT), Bucket(TRACES)
+    times = [1000.0 + n / rate for n in range(20 * rate)]
+    found = [(keeping.takes(at), keeping.is_half_full and tracing.takes(at)) for at in times]
+    was_kept, was_traced = (sum(column) for column in zip(*found, strict=True))
+    assert (was_kept, was_traced) == (pytest.approx(kept, rel=0.01), pytest.approx(traced, rel=0.02))
 
 
 def test_of_many_writes_those_are_kept_that_have_something_to_explain(
     server: Noxu, recorder: DetailRecorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recorder, "traces", Bucket(Allowance(0, 0)))
-    monkeypatch.setattr(recorder, "usual", Bucket(USUAL._replace(burst=1, rate=0)))
+    monkeypatch.setattr(recorder, "kept", Bucket(KEPT._replace(burst=1, rate=0)))
     secret = {"metadata": {"generateName": "usual-"}}
     ids = [send(server, "POST", SECRETS, secret)[0] for _ in range(2)]
     ids += [send(server, "POST", SECRETS, {"metadata": {}})[0], send(server, "POST", PATH, widget("reviewed"))[0]]
     assert [recorder.of(each) is not None for each in ids] == [True, False, True, True]
-    assert [len(recorder.calls(each)) for each in ids] == [0, 0, 0, 2]
+    assert [len(recorder.calls.get(each, ())) for each in ids] == [0, 0, 0, 2]

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from typing import Final
 
+from noxu.control.recorded_writes import RecordedWrite
 from noxu.control.write_log import decoded
 from noxu.registry.served_resources import LiveResources
 from noxu.registry.stored_object import key_of
 from noxu.values import Object
 from noxu_storage.types import Event, Key, Revision
 
+MAX_CAUSES: Final = 8  # of a write, the newest: more arrows to one point say nothing
 MAX_KNOWN: Final = 40_000  # objects; of more than that, the half that was written last is kept
 
 
@@ -29,10 +31,10 @@ class ControllerCauses:
         self._newest: dict[Key, Revision] = {}
         self._of_owned: dict[Key, Revision] = {}
 
-    def add(self, event: Event, *, is_of_controller: bool) -> list[Revision]:
-        """Take an event; return the revisions that a controller's write follows from, the newest first."""
+    def add(self, event: Event, write: RecordedWrite | None) -> list[Revision]:
+        """Take an event; return the revisions that it follows from if a controller wrote it, the newest first."""
         _put(self._newest, event.key, event.revision)
-        if not is_of_controller:
+        if write is None or not write.author.controller:
             return []
         previous = 0 if event.previous is None else event.previous.revision
         owners = self._owners(event)
@@ -41,7 +43,7 @@ class ControllerCauses:
             found.add(owned)
         for owner in owners:
             _put(self._of_owned, owner, event.revision)
-        return sorted(found - {0}, reverse=True)
+        return sorted(found - {0}, reverse=True)[:MAX_CAUSES]
 
     def _owners(self, event: Event) -> list[Key]:
         find_kind = self._served.current.find_kind

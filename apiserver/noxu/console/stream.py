@@ -24,7 +24,6 @@ from noxu.api import codec
 from noxu.console.controller_causes import ControllerCauses
 from noxu.console.details import FORGOTTEN_AFTER
 from noxu.console.timeline import (
-    MAX_CAUSES,
     RecentEvents,
     Sight,
     Sights,
@@ -260,17 +259,17 @@ class Live:
                 request = by_id.get(write.author.request_id)
                 because = self._recent.causes(write, known.get(write.previous))
             self._recent.add(event)
-            because = _of_controller(self._of_controllers, event, write) or because
-            watching = sights.showing(event.key)
-            selected = await _selected(event, watching) if sights.have_selectors else _never_asked
-            to = receivers(event, watching, selected)
-            if len(to) < len(watching) and is_awaited(event, watching, to):
+            because = self._of_controllers.add(event, write) or because
+            shown = sights.showing(event.key)
+            selected = await _selected(event, shown.sights) if sights.have_selectors else _never_asked
+            to = receivers(event, shown, selected)
+            if len(to) < len(shown.sights) and is_awaited(event, shown.sights, to):
                 self._awaited.append(Awaited(event, set(to), selected))
             writes.append(write_mark(event, at, write, request, because, to))
             if not number % PORTION:
                 await asyncio.sleep(0)
         made = in_order([*writes, *await _marks_of_requests(requests, written)])
-        return with_calls(made, self._server.interventions.details())
+        return with_calls(made, self._server.interventions.details().calls)
 
     def sights(self, collections: Collection[str]) -> Sights:
         """The watches of all clients that show collections, and how far each has come now."""
@@ -289,12 +288,12 @@ class Live:
         now, found = time.time(), []
         waiting, self._awaited = self._awaited, deque(maxlen=MAX_AWAITED)
         for number, each in enumerate(waiting, 1):
-            watching = sights.showing(each.event.key)
-            for name in receivers(each.event, watching, each.selected):
+            shown = sights.showing(each.event.key)
+            for name in receivers(each.event, shown, each.selected):
                 if name not in each.had:
                     each.had.add(name)
                     found.append([each.event.revision, name, now])
-            if is_awaited(each.event, watching, each.had):
+            if is_awaited(each.event, shown.sights, each.had):
                 self._awaited.append(each)
             if not number % PORTION:
                 await asyncio.sleep(0)
@@ -335,10 +334,6 @@ async def _encoded(made: Sequence[Object]) -> bytes:
     return b"[%b]" % b",".join(pieces)
 
 
-def _of_controller(causes: ControllerCauses, event: Event, write: RecordedWrite | None) -> list[Revision]:
-    return causes.add(event, is_of_controller=write is not None and write.author.controller != "")[:MAX_CAUSES]
-
-
 def _line(revision: Revision, lost: int, made: bytes = b"[]", received: Sequence[list[object]] = ()) -> bytes:
     line: Object = {"revision": revision, "lost": lost, "marks": codec.Encoded(made), "received": received}
     return codec.encode_for_page(line) + b"\n"
@@ -377,9 +372,9 @@ async def timeline(call: ControlCall) -> Download:
             request = by_id.get(author.request_id)
             because = recent.causes(write, by_revision.get(write.previous))
         recent.add(event)
-        because = _of_controller(of_controllers, event, write) or because
-        watching = sights.showing(event.key)
-        to = receivers(event, watching, await _selected(event, watching))
+        because = of_controllers.add(event, write) or because
+        shown = sights.showing(event.key)
+        to = receivers(event, shown, await _selected(event, shown.sights))
         at = max(at, writes[-1]["at"] if writes else 0.0)  # revisions are in order, whatever the clock was
         writes.append(write_mark(event, at, write, request, because, to))
         if not number % PORTION:
@@ -388,7 +383,7 @@ async def timeline(call: ControlCall) -> Download:
     first = writes[0]["at"] if writes and len(writes) >= limit else 0.0
     later = [request for request in requests if request.at >= first]
     found_marks = in_order([*writes, *await _marks_of_requests(later[-limit:], written)])
-    made = with_calls(found_marks, server.interventions.details())
+    made = with_calls(found_marks, server.interventions.details().calls)
     answer: Object = {
         "marks": codec.Encoded(await _encoded(made)),
         "began": live.began,

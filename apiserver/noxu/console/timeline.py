@@ -23,8 +23,9 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-from noxu.control.causes import covers, spans
-from noxu.control.recorded_requests import RecordedRequest, RequestDetails
+from noxu.console.controller_causes import MAX_CAUSES
+from noxu.control.causes import spans
+from noxu.control.recorded_requests import RecordedRequest
 from noxu.control.recorded_writes import RecordedWrite
 from noxu.control.write_log import described, kind_of
 from noxu.registry.authors import UNKNOWN, Author, WatchScope
@@ -32,9 +33,9 @@ from noxu.registry.trace import HookCall
 from noxu.values import Object
 from noxu_storage.types import Event, Key, Revision
 
-MAX_CAUSES: Final = 8  # of a mark, the newest: more arrows to one point say nothing
 MAX_LOOKED_AT: Final = 500  # events in which the causes of one write are looked for, the newest
 MAX_RECENT: Final = 20_000
+MAX_REVISION: Final = 2**63 - 1
 ANONYMOUS: Final = "system:anonymous"
 READS: Final = ("get", "list")
 _VERBS: Final = {"ADDED": "create", "MODIFIED": "update", "DELETED": "delete"}
@@ -63,13 +64,38 @@ def has_selectors(scope: WatchScope) -> bool:
     return bool(scope.labels or scope.fields)
 
 
-def receivers(event: Event, sights: Sequence[Sight], selects: Callable[[WatchScope, Event], bool]) -> list[str]:
-    """The lanes that have been sent an event. `selects` is asked about watches with selectors."""
+class Shown(NamedTuple):
+    """The watches that show a place, unless their selectors leave an object out.
+
+    All `lanes` have been sent each event of it after `after` and up to `upto`; where selectors have to be asked, there is none such.
+    """
+
+    sights: Sequence[Sight]
+    lanes: list[str]
+    after: Revision
+    upto: Revision
+
+
+def _shown(sights: Sequence[Sight]) -> Shown:
+    lanes = [*dict.fromkeys(sight.lane for sight in sights)]
+    if any(has_selectors(sight.scope) for sight in sights):
+        return Shown(sights, lanes, 0, 0)
+    return Shown(
+        sights,
+        lanes,
+        max((sight.after for sight in sights), default=0),
+        min((sight.upto for sight in sights), default=MAX_REVISION),
+    )
+
+
+def receivers(event: Event, shown: Shown, selects: Callable[[WatchScope, Event], bool]) -> list[str]:
+    """The lanes that have been sent an event. `selects` is asked about watches with selectors. The list is not changed."""
     revision = event.revision
+    if shown.after < revision <= shown.upto:
+        return shown.lanes
     found: dict[str, None] = {}
-    for name, scope, after, upto, _ in sights:
-        is_past = after < revision <= upto
-        if is_past and covers(scope, event) and (not has_selectors(scope) or selects(scope, event)):
+    for name, scope, after, upto, _ in shown.sights:
+        if after < revision <= upto and (not has_selectors(scope) or selects(scope, event)):
             found[name] = None
     return [*found]
 
@@ -79,23 +105,22 @@ class Sights:
 
     def __init__(self, sights: Iterable[Sight] = ()) -> None:
         self._of: dict[tuple[str, str | None, str], list[Sight]] = {}
-        self._of_places: dict[tuple[str, str], list[Sight]] = {}  # those of all names: found once for many objects
+        self._of_places: dict[tuple[str, str], Shown] = {}  # those of all names: found once for many objects
         for sight in sights:
             self._of.setdefault(sight.scope[:3], []).append(sight)
         self._have_names = any(name for _, _, name in self._of)
         self.have_selectors = any(has_selectors(sight.scope) for there in self._of.values() for sight in there)
 
-    def showing(self, key: Key) -> list[Sight]:
-        """Those that show an object, unless their selectors leave it out. The list is not changed."""
+    def showing(self, key: Key) -> Shown:
+        """Those that show an object, unless their selectors leave it out."""
         collection, partition, name = key
         found = self._of_places.get((collection, partition))
         if found is None:
-            found = self._of_places[collection, partition] = self._at(
-                (collection, None, ""), (collection, partition, "")
+            found = self._of_places[collection, partition] = _shown(
+                self._at((collection, None, ""), (collection, partition, ""))
             )
-        if not self._have_names:
-            return found
-        return found + self._at((collection, partition, name), (collection, None, name))
+        named = self._at((collection, partition, name), (collection, None, name)) if self._have_names else None
+        return _shown([*found.sights, *named]) if named else found
 
     def _at(self, *scopes: tuple[str, str | None, str]) -> list[Sight]:
         return [sight for scope in scopes for sight in self._of.get(scope, ())]
@@ -224,14 +249,11 @@ def call_marks(caller: Object, calls: Sequence[HookCall]) -> list[Object]:
     ]
 
 
-def with_calls(found: Sequence[Object], details: RequestDetails) -> list[Object]:
-    """Marks, each followed by those of the calls that it made."""
-    made: list[Object] = []
-    for mark in found:
-        made.append(mark)
-        if (request_id := mark.get("id")) and (calls := details.calls(request_id)):
-            made += call_marks(mark, calls)
-    return made
+def with_calls(found: list[Object], calls: Mapping[str, Sequence[HookCall]]) -> list[Object]:
+    """Marks, each followed by those of the calls that it made. `calls`: by Audit-Id."""
+    if not calls:
+        return found
+    return [each for mark in found for each in (mark, *call_marks(mark, calls.get(mark.get("id", ""), ())))]
 
 
 def _what(request: RecordedRequest) -> str:

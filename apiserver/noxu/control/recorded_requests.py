@@ -8,7 +8,7 @@ manners of clients are made of them (`control.manners`), and the least roles (`c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from urllib.parse import parse_qsl
@@ -115,12 +115,12 @@ class RequestDetail(NamedTuple):
 class RequestDetails(Protocol):
     """The details of the newest writes: `noxu.http.request_details`."""
 
+    @property
+    def calls(self) -> Mapping[str, Sequence[HookCall]]:
+        """The calls of webhooks that a request had, by its Audit-Id, as far as they are kept."""
+
     def of(self, request_id: str) -> RequestDetail | None:
         """Those of the request with an Audit-Id; None: they are not kept."""
-        ...
-
-    def calls(self, request_id: str) -> Sequence[HookCall]:
-        """The calls of webhooks that it had, as far as they are kept."""
         ...
 
     def clear(self) -> None:

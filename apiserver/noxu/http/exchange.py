@@ -178,8 +178,10 @@ class Exchange:
     """Bytes of the answer's body, as sent: compressed, perhaps. 0 for a watch."""
     weight: int = 0
     """Bytes of the body and of the stored object; large requests are processed in a thread."""
+    keeps_body: bool = False
+    """Whether a recording or the console wants the body."""
     body: bytes = b""
-    """The body, if the audit log, a recording or the console wants it."""
+    """The body, if they or the audit log want it."""
     answer_seen: Callable[[Exchange, Answer], Answer] | None = None
     """Is called with the answer before it is sent, and returns it: see `http.recording`."""
     events_seen: Callable[[Exchange], Callable[[Sequence[bytes]], None]] | None = None
@@ -208,6 +210,7 @@ class Exchange:
 
     def see_answer(self, see: Callable[[Exchange, Answer], Answer]) -> None:
         """Let a further function see the answer before it is sent, after those that do already; the body is kept for it."""
+        self.keeps_body = True
         before = self.answer_seen
         self.answer_seen = see if before is None else lambda exchange, answer: see(exchange, before(exchange, answer))
 
@@ -305,7 +308,7 @@ class Exchange:
         body = await read_body(self.request)
         info, backend = self.info, self.backend
         self.weight = self.received_bytes = len(body)  # grows below, once; offload reads it
-        if self.answer_seen is not None or (self.record is not None and self.record.with_request):
+        if self.keeps_body or (self.record is not None and self.record.with_request):
             self.body = body  # shared with the write, which does not change it
         if info.name:
             self.weight += backend.reader.size(self.resource, self.namespace, info.name)

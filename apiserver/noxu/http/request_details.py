@@ -1,9 +1,9 @@
 """The details of the newest writes, while a viewer looks: what was sent and answered, and the trace of what happened on the way.
 
 A trace costs more than a write: of those that follow each other fast only some are traced, at most TRACES.burst at once, then
-TRACES.rate in a second, and fewer while more than a hundred come in one. Of the others, what is known without one is kept: the calls of webhooks,
-unknown fields, rules that have failed. Of thousands of writes that were neither refused nor reviewed by a webhook, only
-some are kept at all: a viewer opens few of them, and what is kept for seconds is memory that no cache has any more.
+TRACES.rate in a second. Of the others, what is known without one is kept: the calls of webhooks, unknown fields, rules that
+have failed. Of thousands of writes only some are kept, and all that were refused or reviewed by a webhook: a viewer opens few
+of them, and what is kept for seconds is memory that no cache has any more. Of such a flood none is traced.
 
 At most MAX_KEPT writes are kept, and MAX_BYTES of what they had; the bytes are those of the request and of its answer, not copies.
 """
@@ -33,17 +33,16 @@ _WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollec
 
 
 class Allowance(NamedTuple):
-    """How many there may be: at most `burst` at once, then `rate` in a second; each that is refused puts off the next by `delay` of one."""
+    """How many there may be: at most `burst` at once, then `rate` in a second."""
 
     burst: float
     rate: float
-    delay: float = 0.0
 
 
-TRACES: Final = Allowance(burst=100, rate=10, delay=0.009)
-"""Of up to ten writes a second all are traced, of a thousand one."""
-USUAL: Final = Allowance(burst=2_000, rate=100)
-"""Writes of which nothing is to be explained."""
+TRACES: Final = Allowance(burst=100, rate=10)
+"""Of up to ten writes a second all are traced."""
+KEPT: Final = Allowance(burst=2_000, rate=100)
+"""Writes that are kept whatever becomes of them. Others are kept if there is something to explain."""
 
 
 class Bucket:
@@ -51,17 +50,21 @@ class Bucket:
 
     def __init__(self, allowance: Allowance) -> None:
         self.allowance = allowance
-        self._left = allowance.burst
+        self.left = allowance.burst
         self._since = 0.0  # when that was so
 
     def takes(self, now: float) -> bool:
         """Whether one more may be had now; it is then. Times are in seconds."""
-        burst, rate, delay = self.allowance
-        left = min(self._left + (now - self._since) * rate, burst)
+        burst, rate = self.allowance
+        left = min(self.left + (now - self._since) * rate, burst)
         is_left = left >= 1.0
-        self._left = left - 1.0 if is_left else max(left - delay, 0.0)
+        self.left = left - is_left
         self._since = now
         return is_left
+
+    @property
+    def is_half_full(self) -> bool:
+        return self.left >= self.allowance.burst / 2
 
 
 class _Kept(NamedTuple):
@@ -90,15 +93,21 @@ class DetailRecorder(RequestFilter):
     def __init__(self) -> None:
         self._kept: dict[str, _Kept] = {}  # in the order of their answers
         self._bytes = 0
-        self.traces, self.usual = Bucket(TRACES), Bucket(USUAL)
+        self.traces, self.kept = Bucket(TRACES), Bucket(KEPT)
+        self.calls: dict[str, Sequence[HookCall]] = {}
+        """The calls of webhooks that a request had, by its Audit-Id, as far as they are kept."""
 
     def enter(self, exchange: Exchange) -> None:
         info = exchange.info
         if info.verb not in _WRITES or not info.is_resource:
             return
-        exchange.see_answer(self._answered)
         exchange.outcome.calls = []
-        if self.traces.takes(exchange.received):
+        if not self.kept.takes(exchange.received):
+            exchange.keeps_body = True  # what becomes of it may be worth it
+            exchange.leaving.append(self._leave)
+            return
+        exchange.see_answer(self._answered)
+        if self.kept.is_half_full and self.traces.takes(exchange.received):
             exchange.trace = []  # the stages of the write append to it
 
     def of(self, request_id: str) -> RequestDetail | None:
@@ -122,20 +131,17 @@ class DetailRecorder(RequestFilter):
             kept.error,
         )
 
-    def calls(self, request_id: str) -> Sequence[HookCall]:
-        """The calls of webhooks that the request with an Audit-Id had, as far as they are kept."""
-        kept = self._kept.get(request_id)
-        return () if kept is None else kept.calls
-
     def clear(self) -> None:
         """Forget them all."""
         self._kept.clear()
+        self.calls.clear()
         self._bytes = 0
 
+    def _leave(self, exchange: Exchange) -> None:
+        if exchange.error is not None or exchange.outcome.calls:
+            exchange.see_answer(self._answered)
+
     def _answered(self, exchange: Exchange, answer: Answer) -> Answer:
-        is_usual = exchange.error is None and not exchange.trace and not exchange.outcome.calls
-        if is_usual and not self.usual.takes(exchange.received):
-            return answer
         with Contained("keeping the details of a write"):  # it is answered, whatever is wrong with them
             self._keep(exchange, answer)
         return answer
@@ -166,6 +172,10 @@ class DetailRecorder(RequestFilter):
             exchange.error,
             in_memory,
         )
+        if outcome.calls:
+            self.calls[exchange.id] = outcome.calls
         self._bytes += in_memory
         while len(self._kept) > MAX_KEPT or self._bytes > MAX_BYTES:
-            self._bytes -= self._kept.pop(next(iter(self._kept))).bytes
+            oldest = next(iter(self._kept))
+            self._bytes -= self._kept.pop(oldest).bytes
+            self.calls.pop(oldest, None)
