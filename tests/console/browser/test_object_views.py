@@ -9,7 +9,7 @@ import pytest
 
 from noxu.api.codec import decode_yaml
 from noxu.commands.api_client import ApiClient
-from tests.console.browser.conftest import PHONE
+from tests.console.browser.conftest import PHONE, write
 from tests.console.definition import PATH, widget
 
 pytestmark = pytest.mark.slow
@@ -30,14 +30,6 @@ def past(api: ApiClient) -> list[str]:
         )
     api.send("POST", PATH, value=widget("limited", size=5, limit=9))
     return revisions
-
-
-def write(page: Any, label: str, text: str) -> None:
-    """Replace what is in an editor."""
-    editor = page.get_by_role("textbox", name=label)
-    editor.click()
-    page.keyboard.press("ControlOrMeta+A")
-    page.keyboard.insert_text(text)
 
 
 # -- an object over time -----------------------------------------------------------------------------------------------

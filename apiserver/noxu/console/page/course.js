@@ -15,16 +15,13 @@ export function Course({ source, mark }) {
   return html`<section class="course">
     ${reasons
       ? html`<h3>What became of it</h3>
-          <${Reasons} reasons=${reasons.filter((each) => each.what !== "set" && !isSaid(each, reasons))} choose=${() => undefined} />
+          <${Reasons} reasons=${reasons.filter((each) => each.what !== "set")} choose=${() => undefined} />
           ${traced ? null : html`<p class="quiet">It came among many others, of which only some are traced: the stages are not known.</p>`}`
       : null}
     ${steps && steps.length ? html`<${Folded} title="Stage by stage">${() => html`<ol class="stages">${steps.map((each) => html`<li><${Stage} stage=${each} /></li>`)}</ol>`}<//>` : null}
     <${Sent} title="What was sent" part=${sent} />
     <${Sent} title=${code ? `What was answered: ${code}` : "What was answered"} part=${answered} /></section>`;
 }
-
-// Whether the message is that of the refusal, which is listed.
-const isSaid = (reason, reasons) => reason.what === "said" && reasons.some((each) => each.what === "refused" && each.message === reason.message);
 
 // Of a server: what it keeps. Of a recording: the step.
 async function courseOf(source, mark) {
