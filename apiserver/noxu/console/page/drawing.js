@@ -8,9 +8,9 @@
 const [TALLEST, LOWEST] = [62, 22]; // pixels of a lane; low ones have no texts beside their marks
 const PICTURE = 600; // pixels that the lanes share, as far as LOWEST allows
 const AXIS = 28; // pixels above the first lane
-const MARGIN = 40; // right of the newest mark, and left of the first
-const LEAST_TEXT = 52;
-const LONGEST_TEXT = 210; // pixels below a mark
+const [LEAST_TEXT, LONGEST_TEXT] = [52, 210]; // pixels of the text left below a mark
+const GAP = 4; // pixels between a text and its mark, and twice that before the text
+const [LEFT, RIGHT] = [LEAST_TEXT + 2 * GAP, 80]; // pixels before the first mark, and after the newest
 const NEAR = 14; // pixels from a mark at which the pointer finds it
 
 // The first time that is known.
@@ -27,13 +27,13 @@ export function layoutOf(marks, step, isByTime) {
   for (let n = 0; n < marks.length; n++) {
     const mark = marks[n];
     if (!lanes.has(mark.lane)) lanes.set(mark.lane, lanes.size);
-    xs[n] = MARGIN + (isByTime ? Math.max(mark.at - first, 0) * step : n * step);
+    xs[n] = LEFT + (isByTime ? Math.max(mark.at - first, 0) * step : n * step);
     index.set(mark.key, n);
     if (mark.id) byId.set(mark.id, n);
   }
   for (const mark of marks) for (const lane of mark.to || []) if (!lanes.has(lane)) lanes.set(lane, lanes.size);
   const laneHeight = Math.min(Math.max(Math.floor(PICTURE / lanes.size), LOWEST), TALLEST);
-  return { marks, lanes, laneHeight, xs, index, byId, step, isByTime, width: (marks.length ? xs[marks.length - 1] : 0) + 2 * MARGIN };
+  return { marks, lanes, laneHeight, xs, index, byId, step, isByTime, width: (marks.length ? xs[marks.length - 1] : 0) + RIGHT };
 }
 
 // The first mark at or right of x.
@@ -224,18 +224,17 @@ function drawMarks(context, layout, view, colours, texts, from, to, isDense) {
   }
   if (layout.isByTime || layout.step < 52 || layout.laneHeight < 48) return;
   context.font = texts.small;
+  context.textAlign = "right"; // left of the mark's own place: an arrow leaves it there
   const before = new Map(); // by lane, where the last mark was: a text has the room since then
   for (let n = from; n < to; n++) {
     const mark = layout.marks[n];
     const x = layout.xs[n] - view.left;
-    if (x < 0) continue;
+    const room = Math.min(x - Math.max(before.get(mark.lane) ?? 0, 0) - 3 * GAP, LONGEST_TEXT);
+    before.set(mark.lane, x);
+    if (room < LEAST_TEXT - GAP) continue; // at the edge of the picture, where its text is cut off
     context.globalAlpha = view.chain && !view.chain.has(mark.key) ? 0.4 : 1;
     context.fillStyle = mark.what === "refused" ? colours.refused : colours.faint;
-    const room = Math.min(Math.max(x - Math.max(before.get(mark.lane) ?? 0, 0) - 10, LEAST_TEXT), LONGEST_TEXT);
-    before.set(mark.lane, x);
-    const isInside = x - 4 >= LEAST_TEXT;
-    context.textAlign = isInside ? "right" : "left"; // left of the mark's own place: an arrow leaves it there
-    context.fillText(texts.of(mark, room), isInside ? x - 4 : 0, laneY(layout, mark.lane) + 20);
+    context.fillText(texts.of(mark, room), x - GAP, laneY(layout, mark.lane) + 20);
   }
   context.globalAlpha = 1;
 }
