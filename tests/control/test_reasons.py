@@ -59,6 +59,11 @@ STEPS: Final[list[tuple[str, Object, list[Object]]]] = [
         {"stage": "set_system_fields", "patch": [{"op": "replace", "path": "/metadata/generation", "value": 2}]},
         [{"what": "set", "path": "metadata.generation", "stage": "set_system_fields", "op": "replace", "value": 2}],
     ),
+    (
+        "an error about the object itself",
+        {"stage": "validate", "notes": [note("<nil>", "some rules were not checked")]},
+        [{"what": "refused", "path": "", "stage": "validate", "message": "some rules were not checked"}],
+    ),
     ("field managers", {"stage": "track_managers", "patch": [added("/metadata/managedFields", [])]}, []),
     ("what a client changes by a patch", {"stage": "patch", "patch": [added("/spec/low", 3)]}, []),
     ("a warning that the pruned field has already", {"stage": "refuse_unknown", "notes": [note("", 'unknown field "a"')]}, []),

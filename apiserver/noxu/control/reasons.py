@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
+from noxu.api.field import NIL
 from noxu.api.json_patches import field_path, steps
 from noxu.registry.explain import FORGIVEN
 from noxu.values import Json, Object
@@ -96,6 +97,7 @@ def _word(stage: str, note: Object) -> What:
 
 
 def _reason(what: What, stage: str, path: str = "", **rest: Json) -> Object:
+    path = "" if path == NIL else path  # the object itself
     by = next((stage.removeprefix(kind) for kind in _OF_ADMISSION if stage.startswith(kind)), "")
     return {"what": what, "path": path, "stage": stage, **({"by": by} if by else {}), **rest}
 
@@ -107,7 +109,7 @@ def _with_refusal(status: Object, found: Sequence[Object]) -> list[Object]:
     missed = [
         _reason("refused", "", cause["field"], message=cause.get("message", ""))
         for cause in causes
-        if cause["field"] not in refused
+        if cause["field"].removeprefix(NIL) not in refused
     ]
     if causes or refused:
         return [*found, *missed]

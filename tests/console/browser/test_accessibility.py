@@ -33,7 +33,7 @@ AXE_PACKAGE: Final = "axe_playwright_python"
 VIEWS: Final = {
     "the timeline": ("#/timeline?noise=1", "marks"),
     "a mark of it": (f"#/timeline?kind={WIDGETS}&mark=MARK", "Break it here"),
-    "the timeline as a table": ("#/timeline?by=table&outcome=all", "Because of"),
+    "the timeline as a table": ("#/timeline?by=table&outcome=all", "revision"),
     "an empty timeline": ("#/timeline?object=nothing", "Nothing matches"),
     "all kinds": ("#/kinds", "Choose a kind"),
     "a kind": (f"#/kinds/{WIDGETS}", "first"),

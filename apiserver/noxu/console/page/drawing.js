@@ -10,7 +10,8 @@ const PICTURE = 600; // pixels that the lanes share, as far as LOWEST allows
 const AXIS = 28; // pixels above the first lane
 const [LEAST_TEXT, LONGEST_TEXT] = [52, 210]; // pixels of the text left below a mark
 const GAP = 4; // pixels between a text and its mark, and twice that before the text
-const [LEFT, RIGHT] = [LEAST_TEXT + 2 * GAP, 80]; // pixels before the first mark, and after the newest
+export const [LEFT, RIGHT] = [112, 90]; // pixels before the first mark, and after the newest: for its text, and its time
+const LONGEST_TIME = 80; // pixels
 const NEAR = 14; // pixels from a mark at which the pointer finds it
 
 // The first time that is known.
@@ -51,7 +52,7 @@ const laneY = (layout, lane) => AXIS + (layout.lanes.get(lane) + 0.5) * layout.l
 export const heightOf = (layout) => AXIS + layout.lanes.size * layout.laneHeight + 12;
 
 // Where the name of a lane begins: above its line, in a low lane on it.
-export const nameY = (layout, lane) => laneY(layout, lane) - Math.min(28, layout.laneHeight / 2 + 1);
+export const nameY = (layout, lane) => laneY(layout, lane) - Math.min(24, layout.laneHeight / 2 - 2);
 
 export function markNear(layout, x, y) {
   let [best, distance] = [null, NEAR];
@@ -224,6 +225,9 @@ function drawMarks(context, layout, view, colours, texts, from, to, isDense) {
   }
   if (layout.isByTime || layout.step < 52 || layout.laneHeight < 48) return;
   context.font = texts.small;
+  context.strokeStyle = colours.ground;
+  context.lineWidth = 4;
+  context.lineJoin = "round";
   context.textAlign = "right"; // left of the mark's own place: an arrow leaves it there
   const before = new Map(); // by lane, where the last mark was: a text has the room since then
   for (let n = from; n < to; n++) {
@@ -234,7 +238,9 @@ function drawMarks(context, layout, view, colours, texts, from, to, isDense) {
     if (room < LEAST_TEXT - GAP) continue; // at the edge of the picture, where its text is cut off
     context.globalAlpha = view.chain && !view.chain.has(mark.key) ? 0.4 : 1;
     context.fillStyle = mark.what === "refused" ? colours.refused : colours.faint;
-    context.fillText(texts.of(mark, room), x - GAP, laneY(layout, mark.lane) + 20);
+    const [text, y] = [texts.of(mark, room), laneY(layout, mark.lane) + 20];
+    context.strokeText(text, x - GAP, y); // an edge of the ground, so that no arrow crosses it
+    context.fillText(text, x - GAP, y);
   }
   context.globalAlpha = 1;
 }
@@ -243,12 +249,12 @@ function drawAxis(context, layout, view, colours, texts, from, to) {
   context.font = texts.small;
   context.fillStyle = colours.faint;
   context.textAlign = "left";
-  let free = -Infinity; // where the next text fits
+  let free = 0; // where the next text fits
   for (let n = from; n < to; n++) {
     const x = layout.xs[n] - view.left;
-    if (x < free) continue;
+    if (x < free || x > view.width - LONGEST_TIME) continue;
     context.fillText(texts.time(layout.marks[n].at), x, 14);
     context.fillRect(x, 18, 1, 5);
-    free = x + 110;
+    free = x + LONGEST_TIME + 30;
   }
 }
