@@ -231,6 +231,16 @@ def test_the_timeline_is_read_with_keys(open_page: Open) -> None:
     assert page.evaluate("document.activeElement.getAttribute('role')") == "application"
 
 
+def test_a_link_to_another_view_takes_the_keyboard_along(open_page: Open, mark: str) -> None:
+    page = open_page(f"#/timeline?kind={WIDGETS}&mark={mark}")
+    press(page, page.get_by_role("link", name="why it is as it is"), "Enter")
+    page.get_by_role("heading", name="Why is first as it is?").wait_for()
+    assert page.evaluate("document.activeElement.id") == "main"
+    press(page, page.get_by_role("link", name="Break", exact=True), "Enter")
+    page.get_by_role("heading", name="Break it on purpose").wait_for()
+    assert page.evaluate("document.activeElement.innerText") == "Break"  # it is still there
+
+
 def test_something_is_tried_with_keys(open_page: Open) -> None:
     page = open_page(f"#/why/{WIDGETS}/default/first")
     page.get_by_text("Accepted").wait_for()

@@ -75,7 +75,11 @@ export function receiveLate(marks, received) {
 // What a plan of an exploration has done to the run is always shown.
 const OUTCOMES = { "": ["write", "refused", "unchanged", "call"], writes: ["write", "call"], refused: ["refused", "call"], all: ["write", "refused", "unchanged", "call", "read", "watch"] };
 const NOISE = new Set(["leases.coordination.k8s.io", "events", "events.events.k8s.io"]);
-const START = new Set(["noxu bootstrap", "noxu files", "noxu template"]); // what a server writes before its first request
+// Who writes before the first request, and what every namespace and every definition has.
+const UPKEEP = new Set([
+  ...["bootstrap", "files", "template", "crd-establishing-controller", "kube-apiserver-autoregistration"].map((each) => `noxu ${each}`),
+  ...["root-ca-certificate-publisher-controller", "serviceaccount-controller"].map((each) => `noxu ${each}`),
+]);
 
 export function selectMarks(list, { kind, client, object, outcome, noise }) {
   const whats = OUTCOMES[outcome || ""] || OUTCOMES[""];
@@ -86,7 +90,7 @@ export function selectMarks(list, { kind, client, object, outcome, noise }) {
       (whats.includes(mark.what) &&
       (mark.what !== "call" || outcome !== "refused" || mark.message) &&
       (kind ? mark.resource === kind : noise || !NOISE.has(mark.resource)) &&
-      (client ? mark.lane === client || mark.from === client || (mark.to || []).includes(client) : noise || (mark.at && !START.has(mark.lane))) &&
+      (client ? mark.lane === client || mark.from === client || (mark.to || []).includes(client) : noise || (mark.at && !UPKEEP.has(mark.lane))) &&
       (!name || mark.name.includes(name)) &&
       (!namespace || mark.namespace === namespace)),
   );

@@ -128,10 +128,10 @@ const isUnused = (node) => !node.used && !(node.written && (node.written.set || 
 function Nodes({ nodes, above, isCounted, level, wanted }) {
   const shown = wanted ? nodes.filter(wanted) : nodes;
   if (!shown.length) return level ? null : html`<p class="quiet">No field is like that.</p>`;
-  return html`<ul>${shown.map((node) => html`<li key=${node.path}><${Node} node=${node} above=${above} isCounted=${isCounted} level=${level} wanted=${wanted} /></li>`)}</ul>`;
+  return html`<ul>${shown.map((node) => html`<li key=${node.path}><${SchemaNode} node=${node} above=${above} isCounted=${isCounted} level=${level} wanted=${wanted} /></li>`)}</ul>`;
 }
 
-function Node({ node, above, isCounted, level, wanted }) {
+function SchemaNode({ node, above, isCounted, level, wanted }) {
   const [isOpen, setOpen] = useState(level < OPEN_LEVELS - 1);
   const hasMore = Boolean(node.fields || node.cut);
   const opened = isOpen || Boolean(wanted && node.fields && node.fields.some(wanted));

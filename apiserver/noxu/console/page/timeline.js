@@ -72,7 +72,7 @@ function Timeline({ source, route, hasView, session, askToken }) {
       <${Field} label="Object" value=${query.object || ""} change=${(object) => change({ object })} placeholder="default/a" />
       <${Choice} label="Client" value=${query.client || ""} change=${(client) => change({ client })} options=${[["", "All clients"], ...clients.map((each) => [each, each])]} />
       <${Choice} label="Outcome" value=${query.outcome || ""} change=${(outcome) => change({ outcome })} options=${[["", "Writes, refusals"], ["writes", "Writes"], ["refused", "Refusals"], ["all", "Also reads"]]} />
-      <${Choice} label="Leases, Events, the start" value=${query.noise || ""} change=${(noise) => change({ noise })} options=${[["", "Hidden"], ["1", "Shown"]]} />
+      <${Choice} label="Leases, Events, upkeep" value=${query.noise || ""} change=${(noise) => change({ noise })} options=${[["", "Hidden"], ["1", "Shown"]]} />
     <//>
     <${Tabs} label="How it is shown" tabs=${[["", "By order"], ["time", "By time"], ["table", "Table"]]} chosen=${query.by || ""} choose=${(by) => change({ by })} />
     <${Problem} error=${error} />
@@ -88,7 +88,7 @@ function Timeline({ source, route, hasView, session, askToken }) {
     </div>`;
 }
 
-const CONDITIONS = { kind: "kind", object: "object", client: "client", outcome: "outcome", noise: "leases, Events, the start" };
+const CONDITIONS = { kind: "kind", object: "object", client: "client", outcome: "outcome", noise: "upkeep" };
 
 function Nothing({ isFiltered, source, session }) {
   if (isFiltered) return html`<${Empty} title="Nothing matches"><p>${source.isLive ? "Choose fewer conditions, or wait: what comes is shown at once." : "Choose fewer conditions."}</p><//>`;

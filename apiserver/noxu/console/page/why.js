@@ -68,10 +68,7 @@ async function beginning(source, kind, namespace, name, sent) {
     : isWhole(request.sent)
       ? placed(request, kind)
       : { apiVersion: apiVersionOf(kind), kind: kind.kind, metadata: { name: "example", ...(kind.namespaced ? { namespace: "default" } : {}) }, spec: {} };
-  if (kind.resource === "secrets") {
-    delete object.data; // a page may be shown to others
-    delete (object.metadata.annotations || {})[LAST_APPLIED]; // which has the data once more
-  }
+  if (kind.resource === "secrets") delete object.data; // a page may be shown to others
   return { note: request.note, owners: object.metadata.managedFields || [], object: toYaml(asWritten(object)), definition: definition && toYaml(asWritten(definition)) };
 }
 
@@ -86,11 +83,13 @@ function placed({ path, sent: { body } }, kind) {
 
 const apiVersionOf = (kind) => kind.path.replace(/^\/apis?\/(.*)\/[^/]+$/, "$1");
 
-// An object as a person would write it: without what servers set.
-function asWritten({ status, metadata, ...object }) {
+// An object as a person would write it: without what servers set, and without what kubectl has noted of the whole once more.
+function asWritten({ status, metadata: { annotations, ...metadata }, ...object }) {
   const kept = Object.entries(metadata).filter(([name]) => !OF_SERVERS.includes(name));
+  const noted = Object.entries(annotations || {}).filter(([name]) => name !== LAST_APPLIED);
   const { apiVersion, kind, ...rest } = object;
-  return { apiVersion, kind, metadata: Object.fromEntries(kept), ...rest };
+  const written = Object.fromEntries([...kept, ...(noted.length ? [["annotations", Object.fromEntries(noted)]] : [])]);
+  return { apiVersion, kind, metadata: written, ...rest };
 }
 
 function Trial({ source, kind, begun, field }) {
