@@ -136,8 +136,8 @@ class Client:
         return answer.status, json.loads(answer.read())
 
     def follow(self, path: str) -> Iterator[Object]:
-        """The events of a watch, until the server stops."""
-        self._connection.request("GET", f"{path}?watch=1", headers={"User-Agent": self._agent})
+        """The lines of a stream, such as the events of a watch, until the server stops."""
+        self._connection.request("GET", path, headers={"User-Agent": self._agent})
         stream = self._connection.getresponse()
         try:
             for line in stream:
@@ -161,7 +161,7 @@ class Operator:
         self.thread.start()
 
     def _run(self) -> None:
-        for event in self._watching.follow(PATH):
+        for event in self._watching.follow(f"{PATH}?watch=1"):
             metadata = event["object"]["metadata"]
             if event["type"] != "DELETED" and self._reconcile(self._writing, event["object"]):
                 with self._changed:
@@ -243,7 +243,10 @@ def played(record: Path, *, faults: bool) -> Iterator[Noxu]:
             tester = Client(server.url, "tester")
             tester.send("POST", "/_noxu/faults", {"rules": [FAULT]})
             tester.close()
+        page = Client(server.url, "Mozilla/5.0")
+        next(page.follow("/_noxu/console/stream"))  # while a page is open, what writes have sent is kept
         operators = story(server.url)
+        page.close()
         yield server
     for operator in operators:
         operator.thread.join()

@@ -11,7 +11,7 @@ import pytest
 from noxu.control_plane import ControlPlane, resource_of, running
 from noxu.registry.draft import Action, Body, Outcome, WriteRequest
 from noxu.registry.resource import Resource
-from noxu.registry.trace import Trace
+from noxu.registry.trace import Note, Trace
 from noxu.values import Object
 from noxu_storage.memory import MemoryStore
 from tests.control_planes import assemble
@@ -130,8 +130,66 @@ async def test_the_trace_has_an_entry_for_each_policy(world: World) -> None:
     trace = (await world.create()).trace or []
     steps = {step.stage: step for step in trace}
     assert list(steps["policy changes"].patch) == [{"op": "add", "path": "/data/m", "value": "x"}]
-    assert [note.message for note in steps["policy warns"].notes] == ["warns says no"]
+    [note] = steps["policy warns"].notes
+    assert (note.message, note.rule, note.values) == ("warns says no", "object.data.n != '1'", {"object.data.n": '"1"'})
     assert steps["policy changes"].seconds > 0
     assert steps["policy warns"].seconds > 0
     stages = [step.stage for step in trace]
     assert stages.index("policy changes") < stages.index("policy warns")
+
+
+def policy_notes(trace: Trace) -> list[Note]:
+    return [note for step in trace if step.stage.startswith("policy ") for note in step.notes]
+
+
+HIDING: Object = {"expression": "object.data.n == ''"}
+VALUES: list[tuple[str, Object, dict[str, str]]] = [
+    (
+        "a variable of the policy, and what has no value",
+        {"expression": "variables.n > 1 && object.data.none == ''"},
+        {"variables.n": "1", "object.data.none": "error: no such key: none"},
+    ),
+    ("nothing of authorizers", {"expression": "authorizer.path('/').check('get').allowed() && false"}, {}),
+]
+
+
+@pytest.mark.parametrize(("validation", "values"), [row[1:] for row in VALUES], ids=[row[0] for row in VALUES])
+async def test_the_trace_has_the_values_in_an_expression(
+    world: World, validation: Object, values: dict[str, str]
+) -> None:
+    variables = [{"name": "n", "expression": "int(object.data.n)"}]
+    await world.validating("a", "Warn", validations=[validation], variables=variables)
+    [note] = policy_notes((await world.create()).trace)
+    assert (note.rule, note.values) == (validation["expression"], values)
+
+
+async def test_the_trace_has_no_values_of_secrets(world: World) -> None:
+    rules = [{**RULE, "resources": ["secrets"]}]
+    of_secrets = {"matchConstraints": {"resourceRules": rules}}
+    await world.configure("ValidatingAdmissionPolicy", "a", validations=[HIDING], **of_secrets)
+    await world.configure("ValidatingAdmissionPolicyBinding", "a", policyName="a", validationActions=["Warn"])
+    value = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"n": "MQ=="}}
+    created = await world.write(world.resource("", "secrets"), value, "default")
+    [note] = policy_notes(created.trace)
+    assert (note.rule, note.values) == (HIDING["expression"], {})
+
+
+async def test_the_trace_has_no_values_of_secret_params(world: World) -> None:
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "p"}, "data": {"n": "MQ=="}}
+    await world.write(world.resource("", "secrets"), secret, "kube-system")
+    reference = {"name": "p", "namespace": "kube-system", "parameterNotFoundAction": "Deny"}
+    kind = {"apiVersion": "v1", "kind": "Secret"}
+    validations = [{"expression": "params.data.n == object.data.n"}]
+    await world.validating("a", "Warn", binding={"paramRef": reference}, paramKind=kind, validations=validations)
+    [note] = policy_notes((await world.create()).trace)
+    assert (note.rule, note.values) == ("params.data.n == object.data.n", {})
+
+
+async def test_a_mutation_that_fails_is_noted_though_it_is_ignored(world: World) -> None:
+    mutation = {"patchType": "JSONPatch", "jsonPatch": {"expression": "[JSONPatch{op: 'remove', path: '/data/none'}]"}}
+    match = {"resourceRules": [{**RULE, "operations": ["CREATE"]}]}
+    spec = {"matchConstraints": match, "mutations": [mutation], "reinvocationPolicy": "Never"}
+    await world.configure("MutatingAdmissionPolicy", "a", failurePolicy="Ignore", **spec)
+    await world.configure("MutatingAdmissionPolicyBinding", "a", policyName="a")
+    [note] = policy_notes((await world.create()).trace)
+    assert "JSON Patch" in note.message

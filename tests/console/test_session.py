@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -11,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from noxu import Noxu
-from noxu.console.page_files import FOLDER, POLICY, files
+from noxu.console.page_files import FOLDER, POLICY, SCRIPT, files
 from noxu.values import Object
 from tests.rows import rows
 
@@ -78,10 +79,11 @@ def test_the_page_loads_and_asks_nothing_but_its_server(server: Noxu) -> None:
     assert "style=" not in reply.body
 
 
-def test_the_page_says_which_modules_it_needs(server: Noxu) -> None:
-    """So that a browser asks for all of them at once."""
-    links = ask(server, "GET", "/_noxu/", HTML).headers["Link"].split(", ")
-    assert links == [f"</_noxu/console/{name}>; rel=modulepreload" for name in files() if name.endswith(".js")]
+def test_the_page_asks_for_one_script(server: Noxu) -> None:
+    """A browser has it at once, and need not read one module to learn of another."""
+    page = ask(server, "GET", "/_noxu/", HTML).body
+    assert re.findall(r"<script[^>]* src=\"([^\"]*)\"", page) == [f"/_noxu/console/{SCRIPT}"]
+    assert not re.search(r"^import ", ask(server, "GET", f"/_noxu/console/{SCRIPT}", {}).body, re.MULTILINE)
 
 
 def test_every_file_of_the_page_is_served() -> None:

@@ -1,4 +1,4 @@
-"""The console as one file: the rules for its modules, its policy, and data that are hostile."""
+"""The console as one file: its policy, and data that are hostile."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import re
 from html.parser import HTMLParser
 from typing import Final
 
-from noxu.console import static_file
-from noxu.console.static_file import embedded, in_order, joined, page
+from noxu.console.static_file import embedded, page
 from noxu.values import Json
 from tests.rows import rows
 
@@ -29,7 +28,6 @@ HOSTILE: Final = (
     '<meta charset="utf-8">',
     "javascript:alert(1)",
 )
-_TOP: Final = re.compile(r"^(?:async )?(?:function\*?|class|const|let|var) (\w+|\{[^}]*\})", re.MULTILINE)
 
 
 class Elements(HTMLParser):
@@ -55,41 +53,6 @@ class Elements(HTMLParser):
 
 def hashed(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-# -- the modules
-
-
-def test_each_module_follows_those_that_it_imports() -> None:
-    names = [name for name, _ in in_order()]
-    assert names[-1] == "app.js"
-    assert names[0] == "vendor/preact.js"
-    assert len(set(names)) == len(names)
-
-
-def test_no_import_and_no_export_is_left() -> None:
-    assert re.findall(r"^\s*(?:import|export)\b.*", joined(), re.MULTILINE) == []
-
-
-def test_a_name_is_at_top_level_once() -> None:
-    names: list[str] = []
-    own = re.sub(r"\(\(\) => \{\n.*?\n\}\)\(\);", "", joined(), flags=re.DOTALL)
-    for found in _TOP.findall(own):
-        names += [each.strip() for each in found.strip("{}").split(",")]
-    assert sorted(name for name in set(names) if names.count(name) > 1) == []
-
-
-def test_no_module_renames_what_it_imports() -> None:
-    own = [source for name, source in in_order() if not name.startswith("vendor/")]
-    assert [
-        line
-        for source in own
-        for line in re.findall(r"^import .*", source, re.MULTILINE)
-        if " as " in line or "* " in line
-    ] == []
-
-
-# -- the file
 
 
 def test_the_policy_names_the_one_script_and_the_one_style() -> None:
@@ -130,9 +93,3 @@ def test_hostile_data_stay_data(text: str) -> None:
 def test_embedded_data_have_no_markup(text: str) -> None:
     assert not re.search(r"[<>&]|[^\x20-\x7e]", embedded({text: [text]}))
     assert json.loads(embedded({text: [text]})) == {text: [text]}
-
-
-def test_the_short_names_of_a_library_are_its_own() -> None:
-    assert static_file.library("const a = 1;\nexport{a as b,a};") == (
-        "const { b, a } = (() => {\nconst a = 1;\n\nreturn { b: a, a: a };\n})();"
-    )

@@ -50,9 +50,19 @@ STEPS: Final[list[tuple[str, Object, list[Object]]]] = [
         [{"what": "forgiven", "path": "spec.high", "stage": "validate", "message": "at most 20", "hint": FORGIVEN}],
     ),
     (
+        "an error that ratcheting forgives, of which the server warns",
+        {"stage": "validate", "notes": [note("spec", "too low", hint=FORGIVEN), note("", "spec: too low")]},
+        [{"what": "forgiven", "path": "spec", "stage": "validate", "message": "too low", "hint": FORGIVEN}],
+    ),
+    (
         "what the server sets",
         {"stage": "set_system_fields", "patch": [{"op": "replace", "path": "/metadata/generation", "value": 2}]},
         [{"what": "set", "path": "metadata.generation", "stage": "set_system_fields", "op": "replace", "value": 2}],
+    ),
+    (
+        "an error about the object itself",
+        {"stage": "validate", "notes": [note("<nil>", "some rules were not checked")]},
+        [{"what": "refused", "path": "", "stage": "validate", "message": "some rules were not checked"}],
     ),
     ("field managers", {"stage": "track_managers", "patch": [added("/metadata/managedFields", [])]}, []),
     ("what a client changes by a patch", {"stage": "patch", "patch": [added("/spec/low", 3)]}, []),
@@ -66,6 +76,7 @@ def test_the_reasons_of_a_step(step: Object, expected: list[Object]) -> None:
     assert reasons([step]) == expected
 
 
+DENIED: Final = "ValidatingAdmissionPolicy 'sizes' with binding 'sizes' denied request: too big"
 STATUSES: Final[list[tuple[str, list[Object], Object, list[tuple[str, str]]]]] = [
     ("a message without causes", [], {"message": "denied"}, [("", "denied")]),
     (
@@ -87,6 +98,40 @@ STATUSES: Final[list[tuple[str, list[Object], Object, list[tuple[str, str]]]]] =
 def test_a_refusal_is_said_once(steps: list[Object], status: Object, expected: list[tuple[str, str]]) -> None:
     found = [reason for reason in reasons(steps, status) if reason["what"] == "refused"]
     assert [(reason["path"], reason["message"]) for reason in found] == expected
+
+
+REFUSALS: Final[list[tuple[str, list[Object], str, list[Object]]]] = [
+    (
+        "a policy, with its expression and the values in it",
+        [
+            {"stage": "policy odd", "notes": [note("", "odd")]},
+            {"stage": "policy sizes", "notes": [note("", "too big", rule="object.n < 3", values={"object.n": "5"})]},
+            {"stage": "admit", "notes": [note("", DENIED)]},
+        ],
+        DENIED,
+        [
+            {"what": "refused", "path": "", "stage": "policy sizes", "by": "sizes", "message": DENIED, "rule": "object.n < 3", "values": {"object.n": "5"}},
+            {"what": "said", "path": "", "stage": "policy odd", "by": "odd", "message": "odd"},
+        ],
+    ),
+    (
+        "a webhook",
+        [{"stage": "admit", "notes": [note("", "webhook a.io: no")]}, {"stage": "webhook a.io", "notes": [note("", "webhook a.io: no")]}],
+        "webhook a.io: no",
+        [{"what": "refused", "path": "", "stage": "webhook a.io", "by": "a.io", "message": "webhook a.io: no"}],
+    ),
+    (
+        "a stage, which is named",
+        [{"stage": "check_resource_version", "notes": [note("", "it was modified")]}],
+        "it was modified",
+        [{"what": "refused", "path": "", "stage": "check_resource_version", "message": "it was modified"}],
+    ),
+]  # fmt: skip
+
+
+@rows("steps, message, expected", [row[1:] for row in REFUSALS], [row[0] for row in REFUSALS])
+def test_who_refuses_the_whole_object(steps: list[Object], message: str, expected: list[Object]) -> None:
+    assert reasons(steps, {"message": message}) == expected
 
 
 def test_what_people_want_to_read_comes_first_and_not_without_end() -> None:

@@ -151,6 +151,22 @@ async def test_errors_that_ratcheting_ignores_are_noted() -> None:
         assert (note.path, note.hint) == ("spec.size", "ignored: the value has not changed (ratcheting)")
 
 
+async def test_a_rule_that_ratcheting_ignores_is_noted_with_its_values() -> None:
+    spec: Object = {"type": "object", "properties": {"low": {"type": "integer"}, "high": {"type": "integer"}}}
+    ruled = {**spec, "x-kubernetes-validations": [{"rule": "self.low <= self.high"}]}
+    loose, tight = (widgets(version(schema={"type": "object", "properties": {"spec": each}})) for each in (spec, ruled))
+    async with world_of(defined=loose) as world:
+        await world.create(widget(low=5, high=3))
+        world.served_resources.current = world.served_resources.current.with_definition("widgets.example.com", tight)
+        trace: Trace = []
+        patch = {"metadata": {"labels": {"color": "red"}}}
+        await world.patch(patch, trace=trace, resource=tight.storage)
+        note, warned = step_of(trace, "validate").notes
+        assert warned == Note("", f"spec: {note.message}")
+        assert (note.path, note.rule, note.hint) == ("spec", "self.low <= self.high", explain.FORGIVEN)
+        assert note.values == {"self.low": "5", "self.high": "3"}
+
+
 async def test_a_refusal_by_another_stage_is_noted(world: World) -> None:
     def refuse(draft: Draft) -> None:
         raise ApiError(403, "no", "Forbidden")

@@ -140,6 +140,10 @@ class Evaluation:
             return Result(None, f"expression '{expression.text}' resulted in error: {outcome.error}")
         return Result(outcome.value)
 
+    def observed_values(self, expression: Expression) -> dict[str, str]:
+        """The values that an expression has used, by the text of the attribute. Raises what the CPU budget raises."""
+        return expression.observed_values(self._variables)
+
     def variable(self, name: str, expression: Expression) -> Value:
         """The value of a composed variable. Raises CelError."""
         if expression.error:

@@ -45,6 +45,7 @@ from noxu.go.text import GoValue, compact_json, quote
 from noxu.registry import ownership
 from noxu.registry.offload import offload
 from noxu.registry.resource import Resource
+from noxu.registry.trace import Note
 from noxu.values import Json, Object, cached_property, copy, equal
 
 _KINDS: Final = {
@@ -301,7 +302,8 @@ class MutatingPolicies:
             rounds.evaluated(key)
         if request.draft.outcome.trace is not None:
             seconds = time.perf_counter() - start
-            request.draft.record(f"policy {policy.name}", patch=difference(before, inputs.object), seconds=seconds)
+            patch, notes = difference(before, inputs.object), [Note("", failure.error) for failure in failures]
+            request.draft.record(f"policy {policy.name}", patch=patch, notes=notes, seconds=seconds)
         return failures
 
     async def _mutated(

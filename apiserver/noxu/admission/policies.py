@@ -8,7 +8,7 @@ refuses the request with the first one, Warn adds all of them as warnings, Audit
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -27,7 +27,7 @@ from noxu.cel import PER_CALL_LIMIT, Expression, Purpose
 from noxu.cpu_budget import CpuBudget
 from noxu.go.text import compact_json, trim_space
 from noxu.registry.resource import Resource
-from noxu.registry.trace import Note
+from noxu.registry.trace import Note, has_secrets
 from noxu.values import Object, cached_property
 
 MAX_MESSAGE: Final = 5 * 1024  # bytes; longer messages are replaced by the default
@@ -62,6 +62,11 @@ class ValidatingPolicy(Policy):
             validation.get("reason") or _DEFAULT_REASON,
         )
 
+    @property
+    def has_secret_params(self) -> bool:
+        """Whether a value in an expression may be one of a Secret that configures it."""
+        return (self.param_kind or {}).get("kind") == "Secret"
+
     @cached_property
     def annotations(self) -> list[tuple[str, Expression]]:
         """(key, expression) of the audit annotations."""
@@ -83,19 +88,23 @@ class PolicyResult(NamedTuple):
     """The result of a policy for a request and one param.
 
     `decisions` are those of the validations, in order. `annotations` are (key, value) for the audit log; `failed` are the
-    errors of those that cannot be evaluated, each of which denies the request whatever the binding says.
+    errors of those that cannot be evaluated, each of which denies the request whatever the binding says. `notes` are those
+    of a trace: the expressions that deny, with the values in them.
     """
 
     decisions: list[PolicyDecision]
     annotations: Sequence[tuple[str, str]] = ()
     failed: Sequence[str] = ()
+    notes: Sequence[Note] = ()
 
 
 ADMIT: Final = PolicyDecision()
 
 
-def evaluate(policy: ValidatingPolicy, inputs: Inputs, cpu_budget: CpuBudget | None) -> PolicyResult:
-    """Evaluate a policy. Raises LoopBudgetExceeded."""
+def evaluate(
+    policy: ValidatingPolicy, inputs: Inputs, cpu_budget: CpuBudget | None, *, is_traced: bool = False
+) -> PolicyResult:
+    """Evaluate a policy; with its notes if it is traced. Raises LoopBudgetExceeded."""
     conditions = policy.conditions
     try:
         if conditions and not conditions.met_within(cpu_budget, for_conditions(inputs), fail=policy.fails_closed):
@@ -104,10 +113,20 @@ def evaluate(policy: ValidatingPolicy, inputs: Inputs, cpu_budget: CpuBudget | N
         results = [evaluation.run(validation.expression) for validation in policy.validations]
         decisions = _decisions(policy, results, _Messages(policy, inputs, evaluation.budget, cpu_budget))
         annotations, failed = _annotations(policy, inputs, cpu_budget)
+        notes = list(_notes(policy, decisions, evaluation)) if is_traced else ()
     except (ConditionError, OutOfBudget) as error:
-        return PolicyResult([PolicyDecision(str(error)) if policy.fails_closed else ADMIT])
+        decision = PolicyDecision(str(error)) if policy.fails_closed else ADMIT
+        return PolicyResult([decision], notes=[Note("", str(error))] if is_traced and policy.fails_closed else ())
     policy.compiled = True
-    return PolicyResult(decisions, annotations, failed)
+    return PolicyResult(decisions, annotations, failed, notes)
+
+
+def _notes(policy: ValidatingPolicy, decisions: list[PolicyDecision], evaluation: Evaluation) -> Iterator[Note]:
+    for validation, decision in zip(policy.validations, decisions, strict=True):
+        if decision.message:
+            expression = validation.expression
+            values = evaluation.observed_values(expression)
+            yield Note("", decision.message, rule=trim_space(expression.text), values=values)
 
 
 class _Messages:
@@ -290,10 +309,13 @@ class ValidatingPolicies:
 
 async def _evaluated(request: Attributes, invocation: Invocation[ValidatingPolicy], inputs: Inputs) -> PolicyResult:
     start = time.perf_counter()
-    result = await run_within_budget(invocation.policy.weight(request), partial(evaluate, invocation.policy, inputs))
-    if request.draft.outcome.trace is not None:
-        notes = [Note("", decision.message) for decision in result.decisions if decision.message]
-        request.draft.record(f"policy {invocation.policy.name}", notes=notes, seconds=time.perf_counter() - start)
+    policy, is_traced = invocation.policy, request.draft.outcome.trace is not None
+    work = partial(evaluate, policy, inputs, is_traced=is_traced)
+    result = await run_within_budget(policy.weight(request), work)
+    if is_traced:
+        are_secret = has_secrets(request.resource) or policy.has_secret_params
+        notes = [note._replace(values={}) for note in result.notes] if are_secret else result.notes
+        request.draft.record(f"policy {policy.name}", notes=notes, seconds=time.perf_counter() - start)
     return result
 
 

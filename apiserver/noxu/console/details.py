@@ -28,7 +28,10 @@ from noxu.registry.trace import Note, Step, as_json
 from noxu.values import Json, Object
 
 FORGOTTEN_AFTER: Final = 60.0  # seconds without a page
-NOT_KEPT: Final = "What this request had is not kept: it is while a page of the console is open, of the newest writes, and of some of many that come fast."
+NOT_KEPT: Final = (
+    "What it has sent, and what became of that, is no longer known, or never was: it is kept while a page of the console is open, "
+    "of the newest writes, and of some of those that come fast."
+)
 
 
 def shown(detail: RequestDetail) -> Object:

@@ -1,7 +1,7 @@
 """The page of the console, `GET /_noxu/` for a browser, and its files, `/_noxu/console/NAME`.
 
-Plain ES modules without a build step: a file is served as it is, from the folder `page` beside this module. What is not in
-that folder when the server starts to serve the page does not exist. The policy of the page (CSP) lets it load its own files
+Plain ES modules without a build step: a file is served as it is, from the folder `page` beside this module, and SCRIPT is all
+modules in one. What is not in that folder when the server starts to serve the page does not exist. The policy of the page (CSP) lets it load its own files
 and ask its own server, and nothing else: no inline script, no eval, no other origin, no frame around it.
 """
 
@@ -13,9 +13,12 @@ from pathlib import Path
 from typing import Final
 
 from noxu.api import errors
+from noxu.console.joined_modules import joined
 from noxu.control.calls import ControlCall, ControlRoute, Download
 
 FOLDER: Final = Path(__file__).with_name("page")
+SCRIPT: Final = "page.js"
+"""All modules in one: what the page loads."""
 POLICY: Final = "; ".join(
     [
         "default-src 'none'",
@@ -46,25 +49,19 @@ TYPES: Final = {
 
 @cache
 def files() -> Mapping[str, Download]:
-    """All files by their names below `page`, such as `vendor/preact.js`, as they are answered. Read once: 100 KB."""
-    return {
-        file.relative_to(FOLDER).as_posix(): Download(file.read_bytes(), TYPES[file.suffix], HEADERS)
+    """All files by their names below `page`, such as `vendor/preact.js`, as they are answered. Read once: 200 KB."""
+    found = {
+        file.relative_to(FOLDER).as_posix(): file.read_bytes()
         for file in sorted(FOLDER.rglob("*"))
         if file.suffix in TYPES
     }
-
-
-@cache
-def _page() -> Download:
-    """It says which modules it will need, so that a browser asks for all at once, instead of for each when it has read another."""
-    modules = [f"</_noxu/console/{name}>; rel=modulepreload" for name in files() if name.endswith(".js")]
-    content = files()["index.html"]
-    return content._replace(headers=(*content.headers, ("Link", ", ".join(modules))))
+    found[SCRIPT] = joined({name: body.decode() for name, body in found.items() if name.endswith(".js")}).encode()
+    return {name: Download(body, TYPES[Path(name).suffix], HEADERS) for name, body in found.items()}
 
 
 async def page(_call: ControlCall) -> Download:
     """The page itself."""
-    return _page()
+    return files()["index.html"]
 
 
 async def file(call: ControlCall) -> Download:

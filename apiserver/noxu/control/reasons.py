@@ -9,6 +9,7 @@ change of a step becomes a reason. `what` is one of a few words, `by` is who did
     set         metadata.uid set_system_fields                                     by the server
     forgiven    spec.high    validate             must be at most 20               ignored: the value has not changed
     refused     spec         validate             too low                          the rule, and the values in it
+    refused     (the whole)  policy sizes         … denied request: too big        its expression, and the values in it
     said        (the whole)  policy sizes         a message of admission, or a warning
 
 The notes of a traced write have only a path and a text. The stage says which word it is.
@@ -19,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
+from noxu.api.field import NIL
 from noxu.api.json_patches import field_path, steps
 from noxu.registry.explain import FORGIVEN
 from noxu.values import Json, Object
@@ -52,8 +54,10 @@ _OF_ADMISSION: Final = ("webhook ", "policy ")
 def reasons(trace: Sequence[Object], status: Object | None = None) -> list[Object]:
     """The reasons in a trace (`registry.trace.as_json`), in the order of WORDS. `status`: that of a refused write."""
     found = [reason for step in trace for reason in _of_step(step)]
+    forgiven = {f"{reason['path']}: {reason['message']}" for reason in found if reason["what"] == "forgiven"}
+    found = [reason for reason in found if reason.get("message") not in forgiven]  # of a rule it is a warning, too
     if status is not None:
-        found += _of_status(status, found)
+        found = _with_refusal(status, found)
     found.sort(key=lambda reason: WORDS.index(reason["what"]))
     return found[:MAX_REASONS]
 
@@ -93,16 +97,37 @@ def _word(stage: str, note: Object) -> What:
 
 
 def _reason(what: What, stage: str, path: str = "", **rest: Json) -> Object:
+    path = "" if path == NIL else path  # the object itself
     by = next((stage.removeprefix(kind) for kind in _OF_ADMISSION if stage.startswith(kind)), "")
     return {"what": what, "path": path, "stage": stage, **({"by": by} if by else {}), **rest}
 
 
-def _of_status(status: Object, found: Sequence[Object]) -> Iterator[Object]:
-    """What the refusal says and no note of the trace does."""
+def _with_refusal(status: Object, found: Sequence[Object]) -> list[Object]:
+    """The reasons, with what the refusal says and no note of the trace does."""
     causes = [cause for cause in (status.get("details") or {}).get("causes") or () if cause.get("field")]
     refused = {reason["path"] for reason in found if reason["what"] == "refused"}
-    for cause in causes:
-        if cause["field"] not in refused:
-            yield _reason("refused", "", cause["field"], message=cause.get("message", ""))
-    if not causes and not refused:
-        yield _reason("refused", "", message=status.get("message", ""))
+    missed = [
+        _reason("refused", "", cause["field"], message=cause.get("message", ""))
+        for cause in causes
+        if cause["field"].removeprefix(NIL) not in refused
+    ]
+    if causes or refused:
+        return [*found, *missed]
+    message = status.get("message", "")
+    noted = [reason for reason in found if _is_said(reason, message)]
+    refusing = next((reason for reason in found if _refuses(reason, message)), None) or next(iter(noted), {})
+    others = [reason for reason in found if reason is not refusing and reason not in noted]
+    return [*others, {**_reason("refused", ""), **refusing, "what": "refused", "message": message}]
+
+
+def _refuses(reason: Object, message: str) -> bool:
+    """Whether it is what a webhook or a policy has said, which the refusal quotes at its end, after a name."""
+    said = reason.get("message")
+    return bool(
+        reason["what"] == "said" and reason.get("by") and said and message.endswith(said) and reason["by"] in message
+    )
+
+
+def _is_said(reason: Object, message: str) -> bool:
+    """Whether it is the refusal once more, as the note of a stage."""
+    return reason["what"] == "said" and reason.get("message") == message

@@ -14,7 +14,7 @@ from copy import copy as shallow_copy
 from typing import Final, TypeAlias
 
 from noxu.api.errors import ApiError
-from noxu.api.field import NIL
+from noxu.api.field import NIL, FieldError
 from noxu.api.json_patches import difference, field_path, steps
 from noxu.crd import types
 from noxu.crd.unknown import nearest
@@ -183,14 +183,15 @@ def _defaulted(draft: Draft, _: Object, patch: list[Object]) -> Iterator[Note]:
 
 def _validated(draft: Draft, *_: object) -> Iterator[Note]:
     """Notes on errors, on the values in failed rules, and on errors that ratcheting ignores."""
-    rules = {id(failed.error): failed for failed in draft.outcome.failed_rules}
-    for error in draft.outcome.errors:
-        failed = rules.get(id(error))
-        if failed is None:
-            yield Note(error.field, error.body)
-        else:
-            yield Note(error.field, error.body, rule=failed.text, values=failed.observed_values())
+    yield from (note for _, note in _notes_on_errors(draft.outcome))
     yield from _ratcheted(draft)
+
+
+def _notes_on_errors(outcome: Outcome) -> Iterator[tuple[FieldError, Note]]:
+    rules = {id(failed.error): failed for failed in outcome.failed_rules}
+    for error in outcome.errors:
+        note, failed = Note(error.field, error.body), rules.get(id(error))
+        yield error, note if failed is None else note._replace(rule=failed.text, values=failed.observed_values())
 
 
 def _ratcheted(draft: Draft) -> Iterator[Note]:
@@ -201,9 +202,9 @@ def _ratcheted(draft: Draft) -> Iterator[Note]:
     strict.new, strict.outcome = copy(draft.new), Outcome()  # validation must not add to what the client gets
     STRATEGIES[draft.resource.type].validate(strict)
     reported = set(map(str, draft.outcome.errors))
-    for error in strict.outcome.errors:
+    for error, note in _notes_on_errors(strict.outcome):
         if error.field != NIL and str(error) not in reported:
-            yield Note(error.field, error.body, FORGIVEN)
+            yield note._replace(hint=FORGIVEN)
 
 
 FORGIVEN: Final = "ignored: the value has not changed (ratcheting)"

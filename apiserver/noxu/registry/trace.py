@@ -52,9 +52,14 @@ class HookCall(NamedTuple):
 _SECRETS: Final = ("", "secrets")
 
 
+def has_secrets(resource: Resource) -> bool:
+    """Whether values in its objects are secret: those of Secrets."""
+    return (resource.group, resource.plural) == _SECRETS
+
+
 def shown_patch(resource: Resource, patch: Sequence[Object]) -> list[Object]:
     """The copy of a patch for a trace, because later stages change the values; for a Secret without values."""
-    if (resource.group, resource.plural) != _SECRETS:
+    if not has_secrets(resource):
         copied: list[Object] = copy(list(patch))
         return copied
     return [{name: item for name, item in change.items() if name != "value"} for change in patch]

@@ -49,6 +49,14 @@ def found() -> str | None:
     )
 
 
+def write(page: Page, label: str, text: str) -> None:
+    """Replace what is in an editor."""
+    editor = page.get_by_role("textbox", name=label)
+    editor.click()
+    page.keyboard.press("ControlOrMeta+A")
+    page.keyboard.insert_text(text)
+
+
 @pytest.fixture(scope="module")
 def server(noxu_module: Noxu) -> Noxu:
     """With the kind Widget."""

@@ -33,7 +33,7 @@ AXE_PACKAGE: Final = "axe_playwright_python"
 VIEWS: Final = {
     "the timeline": ("#/timeline?noise=1", "marks"),
     "a mark of it": (f"#/timeline?kind={WIDGETS}&mark=MARK", "Break it here"),
-    "the timeline as a table": ("#/timeline?by=table&outcome=all", "Because of"),
+    "the timeline as a table": ("#/timeline?by=table&outcome=all", "revision"),
     "an empty timeline": ("#/timeline?object=nothing", "Nothing matches"),
     "all kinds": ("#/kinds", "Choose a kind"),
     "a kind": (f"#/kinds/{WIDGETS}", "first"),
@@ -229,6 +229,16 @@ def test_the_timeline_is_read_with_keys(open_page: Open) -> None:
     press(page, detail.get_by_role("button", name="Close"), "Enter")
     detail.wait_for(state="detached")
     assert page.evaluate("document.activeElement.getAttribute('role')") == "application"
+
+
+def test_a_link_to_another_view_takes_the_keyboard_along(open_page: Open, mark: str) -> None:
+    page = open_page(f"#/timeline?kind={WIDGETS}&mark={mark}")
+    press(page, page.get_by_role("link", name="why it is as it is"), "Enter")
+    page.get_by_role("heading", name="Why is first as it is?").wait_for()
+    assert page.evaluate("document.activeElement.id") == "main"
+    press(page, page.get_by_role("link", name="Break", exact=True), "Enter")
+    page.get_by_role("heading", name="Break it on purpose").wait_for()
+    assert page.evaluate("document.activeElement.innerText") == "Break"  # it is still there
 
 
 def test_something_is_tried_with_keys(open_page: Open) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -9,7 +10,7 @@ import pytest
 
 from noxu.api.codec import decode_yaml
 from noxu.commands.api_client import ApiClient
-from tests.console.browser.conftest import PHONE
+from tests.console.browser.conftest import PHONE, write
 from tests.console.definition import PATH, widget
 
 pytestmark = pytest.mark.slow
@@ -30,14 +31,6 @@ def past(api: ApiClient) -> list[str]:
         )
     api.send("POST", PATH, value=widget("limited", size=5, limit=9))
     return revisions
-
-
-def write(page: Any, label: str, text: str) -> None:
-    """Replace what is in an editor."""
-    editor = page.get_by_role("textbox", name=label)
-    editor.click()
-    page.keyboard.press("ControlOrMeta+A")
-    page.keyboard.insert_text(text)
 
 
 # -- an object over time -----------------------------------------------------------------------------------------------
@@ -78,7 +71,9 @@ def test_events_and_writes_stand_in_one_list_and_a_new_write_appears(open_page: 
     }
     api.send("POST", "/api/v1/namespaces/default/events", value=event)
     page = open_page(f"#/at/now/{WIDGETS}/default/busy?tab=events")
-    page.get_by_role("row", name="Scaled").get_by_text("one part is there").wait_for()
+    row = page.get_by_role("row", name="Scaled")
+    row.get_by_text("one part is there").wait_for()
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", row.get_by_role("cell").first.inner_text())
     changed = api.send("GET", f"{PATH}/busy").value
     changed["spec"]["size"] = 2
     api.send("PUT", f"{PATH}/busy", value=changed)
@@ -213,6 +208,15 @@ def test_a_refusal_is_explained_while_it_is_written(open_page: Open, api: ApiCli
     write(page, "The object, as YAML", "spec: [")
     page.locator(".reasons.refused").get_by_text("yaml: ").wait_for()
     assert api.send("GET", f"{PATH}/limited").value["spec"] == {"size": 5, "limit": 9}
+
+
+def test_an_object_is_chosen_beside_its_kind(open_page: Open) -> None:
+    page = open_page("#/why")
+    page.get_by_role("combobox", name="Kind").select_option(WIDGETS)
+    page.get_by_role("combobox", name="Object").select_option("default/limited")
+    page.get_by_role("heading", name="Why is limited as it is?").wait_for()
+    page.get_by_role("button", name="resourceVersion: ").click()
+    page.locator(".because").get_by_text("the server sets it").wait_for()
 
 
 def test_a_changed_rule_is_tried_on_the_stored_objects(open_page: Open) -> None:

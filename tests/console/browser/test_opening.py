@@ -52,4 +52,4 @@ def test_a_file_is_chosen_and_what_is_no_recording_is_refused(open_page: Open) -
     page.get_by_role("button", name="Close", exact=True).click()
     page.locator("input[type=file]").set_input_files({"name": "run.noxu", "mimeType": "", "buffer": RECORDED})
     page.get_by_role("button", name="Close run.noxu").wait_for()
-    page.get_by_text("Nothing has happened yet").wait_for()
+    page.get_by_text("Nothing has happened", exact=True).wait_for()

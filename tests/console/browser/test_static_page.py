@@ -12,6 +12,7 @@ from noxu.console.recorded_answers import two_runs
 from noxu.recordings.lines import ServerRecording
 from noxu.values import Object
 from tests.console.browser.conftest import chromium
+from tests.console.test_joined_modules import top_names
 
 HOSTILE: Final = "</script><img src=x onerror=alert(1)><script>alert(2)</script>"
 CLIENT: Final = {"user": HOSTILE, "agent": HOSTILE}
@@ -65,3 +66,16 @@ def test_a_recording_is_shown_without_a_server(tmp_path: Path) -> None:
         browser.close()
     assert complaints == []
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+
+
+@pytest.mark.slow
+def test_no_name_of_a_module_hides_one_of_the_browser() -> None:
+    """Joined with others, a module that has a `Node` takes that of the document from all of them."""
+    program = chromium()
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        hidden = browser.new_page().evaluate("names => names.filter((each) => each in window)", top_names())
+        browser.close()
+    assert hidden == []

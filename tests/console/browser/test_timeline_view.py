@@ -76,6 +76,47 @@ def test_the_keyboard_moves_between_marks(open_page: Open, api: ApiClient, opera
     page.get_by_role("complementary").wait_for(state="detached")
 
 
+def test_what_is_chosen_stays_in_the_picture(open_page: Open, api: ApiClient) -> None:
+    """It becomes narrower when the details are shown beside it."""
+    page = open_page("#/timeline?object=chosen&client=noxu")
+    page.get_by_text("Live").wait_for()
+    for number in range(30):
+        api.send("POST", PATH, value=widget(f"chosen-{number}", size=3))
+    page.get_by_role("status").get_by_text("30 marks").wait_for()
+    page.get_by_role("application").focus()
+    page.keyboard.press("Home")
+    heading = page.get_by_role("heading", name="default/chosen-0")
+    heading.wait_for()
+    left = page.evaluate("import('/_noxu/console/drawing.js').then((drawing) => drawing.LEFT)")
+    page.locator("canvas").click(position={"x": left, "y": 65})  # beside a mark it would end the choice
+    page.keyboard.press("End")
+    page.get_by_role("heading", name="default/chosen-29").wait_for()
+    page.keyboard.press("Home")
+    heading.wait_for()
+
+
+def test_a_server_that_has_only_started_says_how_to_go_on(open_page: Open) -> None:
+    began = {"key": "1", "revision": 1, "at": 0, "lane": "noxu bootstrap", "what": "write", "verb": "create", "subresource": "",
+             "resource": "namespaces", "namespace": "", "name": "default", "event": "ADDED", "because": [], "to": []}  # fmt: skip
+    page = open_page("#/kinds")
+    page.route("**/_noxu/console/timeline*", lambda route: route.fulfill(json={"marks": [began], "began": 1.5}))
+    page.get_by_role("link", name="Timeline").click()
+    page.get_by_text("Nothing has happened yet").wait_for()
+    page.get_by_text("kubectl --server http://127.0.0.1:").wait_for()
+    page.get_by_label("Object").fill("nothing")
+    page.get_by_text("Nothing matches").wait_for()
+
+
+def test_a_phone_shows_the_picture_first_and_what_can_be_chosen_at_a_touch(open_page: Open) -> None:
+    page = open_page("#/timeline?outcome=refused", viewport=PHONE)
+    folded = page.get_by_role("button", name="Shown: by outcome", expanded=False)
+    folded.wait_for()
+    assert not page.get_by_label("Client").is_visible()
+    folded.click()
+    page.get_by_label("Outcome").select_option("writes")
+    assert "outcome=writes" in page.url
+
+
 def test_a_refusal_says_why(open_page: Open, api: ApiClient) -> None:
     page = open_page("#/timeline?outcome=refused&by=table", viewport=PHONE, color_scheme="dark")
     page.get_by_text("Live").wait_for()
@@ -85,6 +126,18 @@ def test_a_refusal_says_why(open_page: Open, api: ApiClient) -> None:
     refused = page.locator(".reasons.refused")
     refused.get_by_text("!has(self.limit) || self.size <= self.limit").wait_for()
     assert "self.size\n9" in refused.inner_text()
+
+
+def test_a_refused_write_is_tried_again_with_what_it_has_sent(open_page: Open, api: ApiClient) -> None:
+    page = open_page("#/timeline?object=again&by=table")
+    page.get_by_text("Live").wait_for()
+    api.send("POST", PATH, value=widget("again", size=9, limit=1))
+    page.get_by_role("row", name="422 Invalid").get_by_role("link").click()
+    page.get_by_role("link", name="Change it and try again").click()
+    editor = page.get_by_role("textbox", name="The object, as YAML")
+    editor.get_by_text("again").wait_for()
+    assert "limit: 1" in editor.inner_text()
+    page.locator(".verdict").get_by_text("Refused").wait_for()
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +163,8 @@ def test_webhooks_are_lanes_and_a_write_says_what_became_of_it(open_page: Open, 
     detail = page.get_by_role("complementary", name="The chosen mark")
     detail.get_by_role("link", name="webhook tag: review widgets.example.com default/called, and changes it").wait_for()
     detail.get_by_text("Did you mean spec.limit?").wait_for()
-    detail.get_by_text("filled in with its default: 1, from spec.versions[name=v1].schema.openAPIV3Schema.").wait_for()
+    detail.get_by_text("filled in with its default: 1").wait_for()
+    detail.get_by_text("from spec.versions[name=v1].schema.openAPIV3Schema.").wait_for()
     detail.get_by_text('the webhook tag adds it: {"tag":"x"}').wait_for()
     detail.get_by_text("Stage by stage").click()
     detail.get_by_text("default mutated").wait_for()
@@ -151,12 +205,16 @@ def test_what_marks_lead_to_and_how_many_are_kept(open_page: Open) -> None:
           const both = newMarks();
           addMarks(both, [{ ...mark(1, "a"), key: "r1", id: "x", what: "unchanged", code: 200 }, { ...mark(2, "a"), id: "y" }]);
           addMarks(both, [{ ...mark(1, "a"), id: "x" }, { ...mark(2, "a"), key: "r2", id: "y", what: "unchanged", code: 201 }]);
+          const looked = newMarks();
+          addMarks(looked, [404, 403].map((code) => ({ ...mark(code, "a"), key: `r${code}`, what: "refused", verb: "get", code })));
+          const refused = selectMarks(looked.list, {}).map((each) => each.key);
           const merged = both.list.map((each) => [each.key, each.what, each.code]);
           for (let n = 0; n < 50; n++) addMarks(marks, Array.from({ length: 1000 }, (_, i) => mark(10 + n * 1000 + i, "a")).map((each) => ({ ...each, id: `id-${each.key}` })));
-          return { chain, late, ofC, merged, kept: marks.list.length <= 12000 && marks.byKey.size === marks.list.length && marks.byId.size <= marks.list.length, passed: marks.passed };
+          return { chain, late, ofC, merged, refused, kept: marks.list.length <= 12000 && marks.byKey.size === marks.list.length && marks.byId.size <= marks.list.length, passed: marks.passed };
         }"""
     )
     assert result.pop("merged") == [["1", "write", 200], ["2", "write", 201]]
+    assert result.pop("refused") == ["r403"]  # what is not there has been looked for, and not refused
     assert result == {"chain": ["1", "2", "4"], "late": ["b", "late"], "ofC": ["2", "4"], "kept": True, "passed": 50004}
 
 

@@ -28,7 +28,7 @@ from noxu.cel.evaluation.interpreter import EvaluationResult
 from noxu.cel.library import patches
 from noxu.cel.library.kubernetes import Authorize, Authorizer, resource_check
 from noxu.cel.memory import Memory
-from noxu.cel.program import InstantiationError, Program
+from noxu.cel.program import InstantiationError, Program, observed_values
 from noxu.cel.syntax.ast import CompileError
 from noxu.cel.types import types
 from noxu.cel.types.schema_types import DeclType, decl_type
@@ -208,6 +208,16 @@ class Expression:
             return self._program.evaluate(variables, limit, cpu_budget, memory)
         except RecursionError:  # e.g. at printing a value, which clients may nest as deeply as they like
             return EvaluationResult(None, _TOO_DEEP, PER_CALL_LIMIT)
+
+    def observed_values(self, variables: Mapping[str, Value]) -> dict[str, str]:
+        """The values that it uses, by the text of the attribute: {"object.spec.replicas": "3"}. Authorizers have none."""
+        if self._program is None:
+            return {}
+        try:
+            observed = observed_values(self._program, variables)
+        except RecursionError:
+            return {}
+        return {text: value for text, value in observed.items() if not text.startswith(AUTHORIZER)}
 
 
 def _wrong_type(expected: tuple[Type, ...], actual: Type) -> str:

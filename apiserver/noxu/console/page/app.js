@@ -6,9 +6,9 @@
 //
 // Its component gets {source, route, hasView, session, askToken}. `isHidden`: there are ways to it, but none in the navigation.
 // An opened recording has the views with `inRecordings`, and those `ofRecordings`, which a server has not.
-// The modules are joined into one for the static page: a name is at top level once over all of them, no export is a
-// default, no import renames, and each import is on a line of its own.
-import { html, render, useEffect, useState } from "./vendor/preact.js";
+// The page loads all modules joined into one: a name is at top level once over all of them and none of the browser's, no export is
+// a default, no import renames, and each import is on a line of its own.
+import { html, render, useEffect, useRef, useState } from "./vendor/preact.js";
 import { go, hrefOf, useRoute } from "./router.js";
 import { liveSource, recordedSource } from "./data.js";
 import { Dialog, Field, Problem } from "./widgets.js";
@@ -46,6 +46,7 @@ function App({ source, recording, opened, close }) {
   const route = useRoute();
   const [session, setSession] = useState(null);
   const [isAsking, setAsking] = useState(false);
+  const shown = useRef(null);
   const about = () => source.get("/_noxu/console/session").then(setSession, () => setSession({ mayWrite: false }));
   useEffect(() => {
     givenToken(source).then(about);
@@ -55,6 +56,9 @@ function App({ source, recording, opened, close }) {
   const view = views.find((each) => each.route === route.name) || firstView(source);
   useEffect(() => {
     document.title = `${view.title} · Noxu`;
+    const isLost = shown.current && document.activeElement === document.body; // the link that was followed is gone
+    shown.current = view;
+    if (isLost) document.getElementById("main").focus({ preventScroll: true });
   }, [view]);
   return html`
     <a class="skip" href="#main" onClick=${skipToMain}>Skip to the content</a>

@@ -1,6 +1,7 @@
 // Break it from here: faults that are on, snapshots, the clock. What can be done to a mark is in the timeline's detail.
 import { html, useEffect, useState } from "./vendor/preact.js";
 import { asPytest, faultsOfArrow, faultsOfWrite, plainRule } from "./faults.js";
+import { objectText } from "./marks.js";
 import { Choice, Code, Copy, Field, Problem, toYaml, useAsked } from "./widgets.js";
 
 export const breakView = { route: "break", title: "Break", component: Break };
@@ -103,7 +104,7 @@ function NewFault({ source, act, added }) {
     <${Choice} label="Effect" ...${field("effect")} options=${EFFECTS.map(([name, title]) => [name, title])} />
     <${Field} label="Kind" ...${field("resource")} placeholder="widgets" />
     <${Field} label="Client" ...${field("userAgent")} placeholder="operator/*" />
-    <${Field} label="Times" ...${field("times")} type="number" min="0" />
+    <${Field} label="Times" ...${field("times")} type="number" min="0" isShort />
     <button type="submit">Add</button>
   </form>`;
 }
@@ -118,7 +119,8 @@ function Fired({ fired }) {
 function requestText(request) {
   if (!request) return "";
   if (typeof request === "string") return request;
-  return [request.verb || request.method, request.resource, request.namespace ? `${request.namespace}/${request.name || ""}` : request.name, request.userAgent].filter(Boolean).join(" ");
+  const { verb, method, resource = "", namespace, name, userAgent } = request;
+  return [verb || method, objectText({ resource, namespace, name }), userAgent ? `by ${userAgent}` : ""].filter(Boolean).join(" ");
 }
 
 // -- snapshots and the clock ---------------------------------------------------------------------------------------

@@ -1,13 +1,14 @@
 // The course of a write: what was sent, what each stage, webhook and policy did to it and why, and what was answered.
 import { html, useState } from "./vendor/preact.js";
+import { hrefOf } from "./router.js";
 import { verbText } from "./marks.js";
-import { Reasons } from "./why.js";
+import { Reasons, isWhole } from "./why.js";
 import { Code, Problem, Yaml, useAsked } from "./widgets.js";
 
 const NO_WRITES = ["get", "list", "watch"];
 const MOST_CHANGES = 20; // of a stage
 
-export function Course({ source, mark }) {
+export function Course({ source, mark, hasView }) {
   const asked = useAsked(() => courseOf(source, mark), [mark.key]);
   if (!asked.value) return html`<${Problem} error=${asked.error} />`;
   const { sent, answered, reasons, steps, traced, code, note } = asked.value;
@@ -15,16 +16,14 @@ export function Course({ source, mark }) {
   return html`<section class="course">
     ${reasons
       ? html`<h3>What became of it</h3>
-          <${Reasons} reasons=${reasons.filter((each) => each.what !== "set" && !isSaid(each, reasons))} choose=${() => undefined} />
+          <${Reasons} reasons=${reasons.filter((each) => each.what !== "set")} />
+          ${isWhole(sent) && hasView("why") ? html`<p><a href=${hrefOf("why", [mark.resource], { sent: mark.id })}>Change it and try again</a></p>` : null}
           ${traced ? null : html`<p class="quiet">It came among many others, of which only some are traced: the stages are not known.</p>`}`
       : null}
     ${steps && steps.length ? html`<${Folded} title="Stage by stage">${() => html`<ol class="stages">${steps.map((each) => html`<li><${Stage} stage=${each} /></li>`)}</ol>`}<//>` : null}
     <${Sent} title="What was sent" part=${sent} />
     <${Sent} title=${code ? `What was answered: ${code}` : "What was answered"} part=${answered} /></section>`;
 }
-
-// Whether the message is that of the refusal, which is listed.
-const isSaid = (reason, reasons) => reason.what === "said" && reasons.some((each) => each.what === "refused" && each.message === reason.message);
 
 // Of a server: what it keeps. Of a recording: the step.
 async function courseOf(source, mark) {

@@ -8,9 +8,10 @@
 const [TALLEST, LOWEST] = [62, 22]; // pixels of a lane; low ones have no texts beside their marks
 const PICTURE = 600; // pixels that the lanes share, as far as LOWEST allows
 const AXIS = 28; // pixels above the first lane
-const MARGIN = 40; // right of the newest mark, and left of the first
-const LEAST_TEXT = 52;
-const LONGEST_TEXT = 210; // pixels below a mark
+const [LEAST_TEXT, LONGEST_TEXT] = [52, 210]; // pixels of the text left below a mark
+const GAP = 4; // pixels between a text and its mark, and twice that before the text
+export const [LEFT, RIGHT] = [112, 90]; // pixels before the first mark, and after the newest: for its text, and its time
+const LONGEST_TIME = 80; // pixels
 const NEAR = 14; // pixels from a mark at which the pointer finds it
 
 // The first time that is known.
@@ -27,13 +28,13 @@ export function layoutOf(marks, step, isByTime) {
   for (let n = 0; n < marks.length; n++) {
     const mark = marks[n];
     if (!lanes.has(mark.lane)) lanes.set(mark.lane, lanes.size);
-    xs[n] = MARGIN + (isByTime ? Math.max(mark.at - first, 0) * step : n * step);
+    xs[n] = LEFT + (isByTime ? Math.max(mark.at - first, 0) * step : n * step);
     index.set(mark.key, n);
     if (mark.id) byId.set(mark.id, n);
   }
   for (const mark of marks) for (const lane of mark.to || []) if (!lanes.has(lane)) lanes.set(lane, lanes.size);
   const laneHeight = Math.min(Math.max(Math.floor(PICTURE / lanes.size), LOWEST), TALLEST);
-  return { marks, lanes, laneHeight, xs, index, byId, step, isByTime, width: (marks.length ? xs[marks.length - 1] : 0) + 2 * MARGIN };
+  return { marks, lanes, laneHeight, xs, index, byId, step, isByTime, width: (marks.length ? xs[marks.length - 1] : 0) + RIGHT };
 }
 
 // The first mark at or right of x.
@@ -51,7 +52,7 @@ const laneY = (layout, lane) => AXIS + (layout.lanes.get(lane) + 0.5) * layout.l
 export const heightOf = (layout) => AXIS + layout.lanes.size * layout.laneHeight + 12;
 
 // Where the name of a lane begins: above its line, in a low lane on it.
-export const nameY = (layout, lane) => laneY(layout, lane) - Math.min(28, layout.laneHeight / 2 + 1);
+export const nameY = (layout, lane) => laneY(layout, lane) - Math.min(24, layout.laneHeight / 2 - 2);
 
 export function markNear(layout, x, y) {
   let [best, distance] = [null, NEAR];
@@ -224,18 +225,22 @@ function drawMarks(context, layout, view, colours, texts, from, to, isDense) {
   }
   if (layout.isByTime || layout.step < 52 || layout.laneHeight < 48) return;
   context.font = texts.small;
+  context.strokeStyle = colours.ground;
+  context.lineWidth = 4;
+  context.lineJoin = "round";
+  context.textAlign = "right"; // left of the mark's own place: an arrow leaves it there
   const before = new Map(); // by lane, where the last mark was: a text has the room since then
   for (let n = from; n < to; n++) {
     const mark = layout.marks[n];
     const x = layout.xs[n] - view.left;
-    if (x < 0) continue;
+    const room = Math.min(x - Math.max(before.get(mark.lane) ?? 0, 0) - 3 * GAP, LONGEST_TEXT);
+    before.set(mark.lane, x);
+    if (room < LEAST_TEXT - GAP) continue; // at the edge of the picture, where its text is cut off
     context.globalAlpha = view.chain && !view.chain.has(mark.key) ? 0.4 : 1;
     context.fillStyle = mark.what === "refused" ? colours.refused : colours.faint;
-    const room = Math.min(Math.max(x - Math.max(before.get(mark.lane) ?? 0, 0) - 10, LEAST_TEXT), LONGEST_TEXT);
-    before.set(mark.lane, x);
-    const isInside = x - 4 >= LEAST_TEXT;
-    context.textAlign = isInside ? "right" : "left"; // left of the mark's own place: an arrow leaves it there
-    context.fillText(texts.of(mark, room), isInside ? x - 4 : 0, laneY(layout, mark.lane) + 20);
+    const [text, y] = [texts.of(mark, room), laneY(layout, mark.lane) + 20];
+    context.strokeText(text, x - GAP, y); // an edge of the ground, so that no arrow crosses it
+    context.fillText(text, x - GAP, y);
   }
   context.globalAlpha = 1;
 }
@@ -244,12 +249,12 @@ function drawAxis(context, layout, view, colours, texts, from, to) {
   context.font = texts.small;
   context.fillStyle = colours.faint;
   context.textAlign = "left";
-  let free = -Infinity; // where the next text fits
+  let free = 0; // where the next text fits
   for (let n = from; n < to; n++) {
     const x = layout.xs[n] - view.left;
-    if (x < free) continue;
+    if (x < free || x > view.width - LONGEST_TIME) continue;
     context.fillText(texts.time(layout.marks[n].at), x, 14);
     context.fillRect(x, 18, 1, 5);
-    free = x + 110;
+    free = x + LONGEST_TIME + 30;
   }
 }

@@ -1,7 +1,7 @@
 // Kinds and their objects, as they are now: the way into everything else. The lists are the API's own tables.
 import { html, useState } from "./vendor/preact.js";
 import { go, hrefOf } from "./router.js";
-import { Choice, Empty, Field, Problem, Table, Toolbar, countText, useAsked, useWrites } from "./widgets.js";
+import { Choice, Empty, Field, Kubectl, Problem, Table, Toolbar, countText, useAsked, useWrites } from "./widgets.js";
 
 export const kindsView = { route: "kinds", title: "Objects", component: Kinds, inRecordings: true };
 
@@ -9,7 +9,7 @@ const MOST_ROWS = 500; // that are shown, and how many more a click shows
 const MOST_SEARCHED = 10000; // objects
 const PAUSE = 300; // milliseconds between two looks while objects change
 
-function Kinds({ source, route, hasView }) {
+function Kinds({ source, route, hasView, session }) {
   const kinds = useAsked(() => source.get("/_noxu/console/kinds"), [source]);
   useWrites(source, () => true, kinds.again, PAUSE, [source]);
   const query = route.query;
@@ -30,21 +30,25 @@ function Kinds({ source, route, hasView }) {
     </nav>
     ${chosen
       ? html`<${Objects} key=${chosen.resource} source=${source} kind=${chosen} query=${query} change=${change} hasView=${hasView} />`
-      : html`<${Welcome} items=${items} />`}
+      : html`<${Welcome} items=${items} source=${source} session=${session} />`}
   </div>`;
 }
 
 function KindList({ title, items, chosen }) {
   if (!items.length) return null;
+  const isOnly = ({ kind }) => items.filter((each) => each.kind === kind).length === 1;
   return html`<h2>${title}</h2><ul>${items.map(
-    (each) => html`<li key=${each.resource}><a href=${hrefOf("kinds", [each.resource])} aria-current=${each === chosen ? "page" : undefined} title=${each.resource}><span>${each.kind}</span><span class="count">${countText(each.count)}</span></a></li>`,
+    (each) => html`<li key=${each.resource}><a href=${hrefOf("kinds", [each.resource])} aria-current=${each === chosen ? "page" : undefined} title=${each.resource}><span>${each.kind}${isOnly(each) ? null : html` <small>${groupOf(each)}</small>`}</span><span class="count">${countText(each.count)}</span></a></li>`,
   )}</ul>`;
 }
 
-function Welcome({ items }) {
+const groupOf = ({ resource }) => resource.split(".").slice(1).join(".") || "core";
+
+function Welcome({ items, source, session }) {
   const custom = items.filter((each) => each.custom);
-  if (custom.length) return html`<${Empty} title="Choose a kind"><p>Its objects are listed here, and the list follows what happens.</p><//>`;
-  return html`<${Empty} title="This server has no kinds of yours yet"><p>Apply a CustomResourceDefinition; it is served at once, and listed here:</p><pre class="code"><code>kubectl apply -f crds/</code></pre><//>`;
+  if (!source.isLive && !items.some((each) => each.count)) return html`<${Empty} title="No object was left at the end" />`;
+  if (custom.length || !source.isLive) return html`<${Empty} title="Choose a kind"><p>Its objects are listed here${source.isLive ? ", and the list follows what happens" : " as they were at the end"}.</p><//>`;
+  return html`<${Empty} title="This server has no kinds of yours yet"><p>Apply a CustomResourceDefinition; it is served at once, and listed here:</p><${Kubectl} session=${session} command="apply -f crds/" /><//>`;
 }
 
 function Objects({ source, kind, query, change, hasView }) {

@@ -12,16 +12,17 @@ function Manners({ source, route }) {
   useWrites(source, () => true, report.again, PAUSE_OF_REPORTS, [source]);
   if (!report.value) return html`<h1>Manners</h1><${Problem} error=${report.error} />`;
   const clients = report.value.clients.filter((each) => !each.userAgent.startsWith("Mozilla/"));
-  const chosen = clients.find((each) => keyOf(each) === route.path[0]) || clients[0];
+  const asked = clients.find((each) => keyOf(each) === route.path[0]);
+  const chosen = asked || clients[0];
   return html`<h1>Manners</h1>
     ${report.value.notes.map((note) => html`<p class="quiet">${note}</p>`)}
     ${!clients.length
       ? html`<${Empty} title="No client has asked for anything yet"><p>Start your controller. What it does too often, in vain or against another client is said here, with what to change.</p><//>`
-      : html`<div class="beside">
+      : html`<div class=${asked ? "beside chosen" : "beside"}>
           <nav aria-label="Clients" class="list"><ul>${clients.map(
             (each) => html`<li key=${keyOf(each)}><a href=${hrefOf("manners", [keyOf(each)])} aria-current=${each === chosen ? "page" : undefined}><span>${nameOf(each)}</span><span class="count">${each.habits.length || ""}</span></a></li>`,
           )}</ul></nav>
-          <${Client} key=${keyOf(chosen)} source=${source} client=${chosen} />
+          <div>${asked ? html`<p class="back"><a href=${hrefOf("manners")}>All clients</a></p>` : null}<${Client} key=${keyOf(chosen)} source=${source} client=${chosen} /></div>
         </div>`}`;
 }
 
@@ -31,7 +32,7 @@ const nameOf = (client) => `${client.userAgent.split(" ")[0] || "?"}${client.use
 function Client({ source, client }) {
   return html`<section aria-labelledby="client">
     <h2 id="client" class="large">${nameOf(client)}</h2>
-    <p>${countText(client.requests)} requests, ${client.errors ? `${countText(client.errors)} of them refused` : "none refused"}.</p>
+    <p>${countText(client.requests)} ${client.requests === 1 ? "request" : "requests"}, ${client.errors ? `${countText(client.errors)} of them refused` : "none refused"}.</p>
     ${client.habits.length ? client.habits.map((habit) => html`<${Habit} key=${habit.habit} habit=${habit} />`) : html`<p class="good">Its manners are good: no loops, no writes in vain, no fights.</p>`}
     <h2>What it asks for</h2>
     <${Table} caption=${`What ${nameOf(client)} asks for`} columns=${[{ title: "Verb" }, { title: "Resource" }, { title: "Requests", className: "number" }, { title: "Refused", className: "number" }]}
@@ -46,7 +47,7 @@ function Habit({ habit }) {
     <h3>${habit.title} <small>${habit.count === 1 ? "once" : `${countText(habit.count)} times`}${isFine ? ", which is tolerated" : ""}</small></h3>
     <p>${habit.advice}</p>
     <ul class="plain">${habit.seen.slice(0, 5).map(
-      (seen) => html`<li>${seen.note} ${seen.requests.slice(0, 1).map((request) => html`<a href=${hrefOf("timeline", [], { outcome: "all", noise: "1", request: request.requestID })}>in the timeline</a>`)}</li>`,
+      (seen) => html`<li>${seen.note}${seen.requests.slice(0, 1).map((request) => html` · <a href=${hrefOf("timeline", [], { outcome: "all", noise: "1", request: request.requestID })}>show it on the timeline</a>`)}</li>`,
     )}</ul>
   </article>`;
 }

@@ -14,6 +14,7 @@ export function addMarks(marks, added) {
   let isInOrder = true;
   for (const mark of added) {
     if (byKey.has(mark.key) || isMerged(marks, mark)) continue;
+    if (mark.what === "refused" && isMissed(mark)) mark.what = "read";
     const caller = mark.caller && marks.byId.get(mark.caller);
     if (caller) Object.assign(mark, { at: Math.max(mark.at, caller.at), behind: (caller.revision || 0) + 0.5 });
     if (list.length && mark.at < list[list.length - 1].at) isInOrder = false;
@@ -25,6 +26,9 @@ export function addMarks(marks, added) {
   if (list.length > MOST_MARKS + SLACK) for (const mark of list.splice(0, list.length - MOST_MARKS)) forget(marks, mark);
   marks.version++;
 }
+
+// A client looks for something that is not there yet: that is no refusal.
+const isMissed = (mark) => mark.code === 404 && (mark.verb === "get" || mark.verb === "list");
 
 // Add what `GET /_noxu/console/timeline` answers. `began` is another one if another process answers, whose numbers begin anew.
 export function addAnswer(marks, { marks: added, began }) {
@@ -71,7 +75,11 @@ export function receiveLate(marks, received) {
 // What a plan of an exploration has done to the run is always shown.
 const OUTCOMES = { "": ["write", "refused", "unchanged", "call"], writes: ["write", "call"], refused: ["refused", "call"], all: ["write", "refused", "unchanged", "call", "read", "watch"] };
 const NOISE = new Set(["leases.coordination.k8s.io", "events", "events.events.k8s.io"]);
-const START = new Set(["noxu bootstrap", "noxu files", "noxu template"]); // what a server writes before its first request
+// Who writes before the first request, and what every namespace and every definition has.
+const UPKEEP = new Set([
+  ...["bootstrap", "files", "template", "crd-establishing-controller", "kube-apiserver-autoregistration"].map((each) => `noxu ${each}`),
+  ...["root-ca-certificate-publisher-controller", "serviceaccount-controller"].map((each) => `noxu ${each}`),
+]);
 
 export function selectMarks(list, { kind, client, object, outcome, noise }) {
   const whats = OUTCOMES[outcome || ""] || OUTCOMES[""];
@@ -82,7 +90,7 @@ export function selectMarks(list, { kind, client, object, outcome, noise }) {
       (whats.includes(mark.what) &&
       (mark.what !== "call" || outcome !== "refused" || mark.message) &&
       (kind ? mark.resource === kind : noise || !NOISE.has(mark.resource)) &&
-      (client ? mark.lane === client || mark.from === client || (mark.to || []).includes(client) : noise || (mark.at && !START.has(mark.lane))) &&
+      (client ? mark.lane === client || mark.from === client || (mark.to || []).includes(client) : noise || (mark.at && !UPKEEP.has(mark.lane))) &&
       (!name || mark.name.includes(name)) &&
       (!namespace || mark.namespace === namespace)),
   );
@@ -126,12 +134,16 @@ export const timeText = (at) => {
 };
 
 export const verbText = (mark) => (mark.subresource ? `${mark.verb} ${mark.subresource}` : mark.verb);
-export const objectText = (mark) => `${mark.resource} ${mark.namespace ? `${mark.namespace}/` : ""}${mark.name}`.trim();
+export function objectText({ resource, namespace, name }) {
+  if (!name) return namespace ? `${resource} in ${namespace}` : resource;
+  return `${resource} ${namespace ? `${namespace}/` : ""}${name}`;
+}
+
 const ENDS = {
   write: () => "",
   refused: (mark) => `, refused: ${mark.code} ${mark.reason || ""}`,
   unchanged: () => ", which changed nothing",
-  read: () => "",
+  read: (mark) => (mark.code === 404 ? ", which is not there" : ""),
   watch: () => "",
   plan: () => "",
   call: (mark) => (mark.message ? `, which says: ${mark.message}` : mark.changes ? ", and changes it" : ", and lets it pass"),

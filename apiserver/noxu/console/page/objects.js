@@ -31,7 +31,7 @@ function ObjectOverTime({ source, route, hasView, session, askToken }) {
     ${writes.length
       ? html`${writes.length > 1 ? html`<${Slider} writes=${writes} chosen=${chosen} choose=${choose} />` : null}
           <${Moment} source=${source} write=${writes[chosen]} previous=${writes[chosen - 1]} writes=${writes} asked=${asked} route=${route} hasView=${hasView} session=${session} askToken=${askToken} />
-          ${log.value.note ? html`<p class="quiet">${log.value.note}</p>` : null}`
+          ${writes.length >= MOST_WRITES ? html`<p class="quiet">These are its newest ${countText(MOST_WRITES)} writes. Older ones are in the log: <code>noxu log</code></p>` : log.value.note ? html`<p class="quiet">${log.value.note}</p>` : null}`
       : null}
   </article>`;
 }
@@ -62,7 +62,7 @@ function writerName(write) {
 const VERBS = { create: "Created", update: "Updated", patch: "Patched", apply: "Applied", delete: "Deleted" };
 
 function shownTime(time) {
-  return time ? time.replace("T", " ").replace(/(\.\d{3})?\d*Z$/, "$1") : "";
+  return time ? time.replace("T", " ").replace(/(?:(\.\d{3})\d*|\.\d*)?Z$/, "$1") : "";
 }
 
 // -- one moment ----------------------------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ function RecordedSteps({ recording, query }) {
     ${found.length
       ? html`<${Table}
           caption="Requests, in the order of their answers"
-          columns=${[{ title: "Request" }, { title: "Answer", className: "number" }, { title: "Client" }, { title: "Seconds", className: "number" }]}
+          columns=${[{ title: "Request" }, { title: "Answer", className: "number" }, { title: "Client", className: "wide" }, { title: "Seconds", className: "number wide" }]}
           rows=${found.slice(0, MOST_RECORDED).map((each) => ({
             key: each.step,
             href: hrefOf("recording", [String(each.step)]),
@@ -78,7 +78,7 @@ function RecordedWrites({ source }) {
   if (!writes.length) return html`<${Empty} title="Nothing was written" />`;
   return html`<${Table}
     caption="Writes, in their order"
-    columns=${[{ title: "Object" }, { title: "Write" }, { title: "Client" }, { title: "Shown before" }, { title: "Revision", className: "number" }]}
+    columns=${[{ title: "Object" }, { title: "Write" }, { title: "Client" }, { title: "Shown before", className: "wide" }, { title: "Revision", className: "number wide" }]}
     rows=${writes.slice(-MOST_RECORDED).map((each) => ({
       key: each.key,
       href: hrefOf("recording", [`write-${each.revision}`]),

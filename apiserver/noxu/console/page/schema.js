@@ -2,7 +2,7 @@
 // it. And what is wrong with a definition that is pasted. The address names the kind: #/schema/widgets.example.com
 import { html, useEffect, useState } from "./vendor/preact.js";
 import { go, hrefOf } from "./router.js";
-import { Choice, Empty, Field, Problem, Toolbar, countText, useAsked, useWrites } from "./widgets.js";
+import { Choice, Empty, Field, Kubectl, Problem, Toolbar, countText, useAsked, useWrites } from "./widgets.js";
 import { Editor } from "./why.js";
 
 export const schemaView = { route: "schema", title: "Schemas", component: Schemas };
@@ -12,23 +12,30 @@ const RULE_BUDGET = 10000000; // of one rule; all of a schema may have ten times
 const COUNT_PAUSE = 2000; // milliseconds between two counts while objects change
 const OPEN_LEVELS = 2; // that are open at first
 
-function Schemas({ source, route }) {
+function Schemas({ source, route, session }) {
   const [resource] = route.path;
   const kinds = useAsked(() => source.get("/_noxu/console/kinds"), [source]);
   if (!kinds.value) return html`<${Problem} error=${kinds.error} />`;
   const custom = kinds.value.items.filter((each) => each.custom);
   const isPasted = route.query.paste === "1";
-  return html`<div class="beside">
-    <nav aria-label="Kinds" class="list"><h2>Yours</h2>
+  return html`<div class=${resource || isPasted ? "beside chosen" : "beside"}>
+    <nav aria-label="Kinds" class="list">${custom.length ? html`<h2>Yours</h2>` : null}
       <ul>${custom.map((each) => html`<li key=${each.resource}><a href=${hrefOf("schema", [each.resource])} aria-current=${each.resource === resource ? "page" : undefined} title=${each.resource}><span>${each.kind}</span></a></li>`)}
       ${source.isLive ? html`<li><a href=${hrefOf("schema", [], { paste: "1" })} aria-current=${isPasted ? "page" : undefined}><span>Check a definition…</span></a></li>` : null}</ul>
     </nav>
-    ${isPasted
-      ? html`<${Pasted} source=${source} query=${route.query} />`
-      : resource
-        ? html`<${OfKind} key=${resource} source=${source} resource=${resource} query=${route.query} />`
-        : html`<${Empty} title=${custom.length ? "Choose a kind" : "This server has no kinds of yours yet"}><p>Its schema is shown with what its rules cost and how its objects use it. Or paste a definition to see what is wrong with it.</p><//>`}
+    <div>${resource || isPasted ? html`<p class="back"><a href=${hrefOf("schema")}>All kinds</a></p>` : null}
+      ${isPasted
+        ? html`<${Pasted} source=${source} query=${route.query} />`
+        : resource
+          ? html`<${OfKind} key=${resource} source=${source} resource=${resource} query=${route.query} />`
+          : html`<${NoKind} hasKinds=${custom.length > 0} session=${session} />`}</div>
   </div>`;
+}
+
+function NoKind({ hasKinds, session }) {
+  const check = html`<p>Or <a href=${hrefOf("schema", [], { paste: "1" })}>check a definition</a> that is not applied: what is wrong with it, and its tree.</p>`;
+  if (hasKinds) return html`<${Empty} title="Choose a kind"><p>Its schema is shown, with what its rules cost and how its objects use it.</p>${check}<//>`;
+  return html`<${Empty} title="This server has no kinds of yours yet"><p>Apply a CustomResourceDefinition. Its schema is shown here, with what its rules cost and how its objects use it:</p><${Kubectl} session=${session} command="apply -f crds/" />${check}<//>`;
 }
 
 function OfKind({ source, resource, query }) {
@@ -56,7 +63,7 @@ function Pasted({ source, query }) {
   return html`<section aria-labelledby="schema">
     ${schema.value ? null : html`<h1 id="schema">Check a definition</h1><p class="quiet">Paste a CustomResourceDefinition to see what is wrong with it, and its tree. Nothing is stored.</p>`}
     <div class=${schema.value ? "trial" : ""}>
-      <${Editor} label="A CustomResourceDefinition, as YAML" text=${text} change=${setText} />
+      <${Editor} label="A CustomResourceDefinition, as YAML" placeholder="apiVersion: apiextensions.k8s.io/v1 …" text=${text} change=${setText} />
       <div aria-live="polite"><${Problem} error=${schema.error} />
         ${schema.value ? html`<${Shown} schema=${schema.value} query=${query} at=${[]} isPasted />` : null}</div>
     </div>
@@ -121,10 +128,10 @@ const isUnused = (node) => !node.used && !(node.written && (node.written.set || 
 function Nodes({ nodes, above, isCounted, level, wanted }) {
   const shown = wanted ? nodes.filter(wanted) : nodes;
   if (!shown.length) return level ? null : html`<p class="quiet">No field is like that.</p>`;
-  return html`<ul>${shown.map((node) => html`<li key=${node.path}><${Node} node=${node} above=${above} isCounted=${isCounted} level=${level} wanted=${wanted} /></li>`)}</ul>`;
+  return html`<ul>${shown.map((node) => html`<li key=${node.path}><${SchemaNode} node=${node} above=${above} isCounted=${isCounted} level=${level} wanted=${wanted} /></li>`)}</ul>`;
 }
 
-function Node({ node, above, isCounted, level, wanted }) {
+function SchemaNode({ node, above, isCounted, level, wanted }) {
   const [isOpen, setOpen] = useState(level < OPEN_LEVELS - 1);
   const hasMore = Boolean(node.fields || node.cut);
   const opened = isOpen || Boolean(wanted && node.fields && node.fields.some(wanted));

@@ -1,16 +1,16 @@
 // Timeline of a reconcile: which client wrote what, who was shown it, and what each wrote next. Live, from one stream.
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./vendor/preact.js";
 import { go, hrefOf } from "./router.js";
-import { beginOf, draw, firstAt, heightOf, layoutOf, markNear, nameY } from "./drawing.js";
+import { LEFT, RIGHT, beginOf, draw, firstAt, heightOf, layoutOf, markNear, nameY } from "./drawing.js";
 import { actionText, addAnswer, addMarks, chainOf, MOST_MARKS, newMarks, objectText, receiveLate, selectMarks, sentenceOf, timeText, verbText } from "./marks.js";
 import { BreakHere } from "./break.js";
 import { Course } from "./course.js";
-import { Choice, Diff, Empty, Field, Problem, Table, Tabs, Toolbar, countText, toYaml, useAsked } from "./widgets.js";
+import { Choice, Diff, Empty, Field, Kubectl, Problem, Table, Tabs, Toolbar, countText, toYaml, useAsked } from "./widgets.js";
 
 export const timelineView = { route: "timeline", title: "Timeline", component: Timeline, inRecordings: true };
 
-const STEPS = [0.125, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64, 96]; // pixels between two marks
-const SPEEDS = [1, 5, 20, 100, 500, 2000, 10000, 50000]; // pixels in a second
+const STEPS = { least: 0.125, most: 96, read: 64, zoom: 2 }; // pixels between two marks; from `read` on they have texts
+const SPEEDS = { least: 1, most: 100000, read: 1, zoom: 3 }; // pixels in a second
 const ROWS = 200; // of the table, the newest
 
 // The marks of a source, kept while the page is open: another view may be looked at meanwhile.
@@ -61,17 +61,18 @@ function Timeline({ source, route, hasView, session, askToken }) {
   const query = route.query;
   const change = (changes) => go(hrefOf("timeline", [], { ...query, ...changes }), true);
   const shown = useMemo(() => selectMarks(marks.list, query), [marks.version, query.kind, query.client, query.object, query.outcome, query.noise]);
+  const filters = Object.keys(CONDITIONS).filter((each) => query[each]);
   const chosen = marks.byKey.get(query.mark) || (query.request && marks.list.find((each) => each.id === query.request));
   const choose = (mark) => change({ mark: mark ? mark.key : "", request: "" });
   const kinds = [...new Set(marks.list.map((each) => each.resource))].filter(Boolean).sort();
   const clients = [...new Set(marks.list.map((each) => each.lane))].sort();
   return html`<h1 class="unseen">Timeline</h1>
-    <${Toolbar} label="What is shown">
+    <${Toolbar} label="What is shown" folds=${filters.length ? `Shown: by ${filters.map((each) => CONDITIONS[each]).join(", ")}` : "Choose what is shown"}>
       <${Choice} label="Kind" value=${query.kind || ""} change=${(kind) => change({ kind })} options=${[["", "All kinds"], ...kinds.map((each) => [each, each])]} />
       <${Field} label="Object" value=${query.object || ""} change=${(object) => change({ object })} placeholder="default/a" />
       <${Choice} label="Client" value=${query.client || ""} change=${(client) => change({ client })} options=${[["", "All clients"], ...clients.map((each) => [each, each])]} />
-      <${Choice} label="Outcome" value=${query.outcome || ""} change=${(outcome) => change({ outcome })} options=${[["", "Writes and refusals"], ["writes", "Writes"], ["refused", "Refusals"], ["all", "Everything, also reads"]]} />
-      <${Choice} label="Background" value=${query.noise || ""} change=${(noise) => change({ noise })} options=${[["", "Hidden"], ["1", "Leases, Events, the start"]]} />
+      <${Choice} label="Outcome" value=${query.outcome || ""} change=${(outcome) => change({ outcome })} options=${[["", "Writes, refusals"], ["writes", "Writes"], ["refused", "Refusals"], ["all", "Also reads"]]} />
+      <${Choice} label="Leases, Events, upkeep" value=${query.noise || ""} change=${(noise) => change({ noise })} options=${[["", "Hidden"], ["1", "Shown"]]} />
     <//>
     <${Tabs} label="How it is shown" tabs=${[["", "By order"], ["time", "By time"], ["table", "Table"]]} chosen=${query.by || ""} choose=${(by) => change({ by })} />
     <${Problem} error=${error} />
@@ -79,7 +80,7 @@ function Timeline({ source, route, hasView, session, askToken }) {
     ${marks.passed >= MOST_MARKS ? html`<p class="quiet">The page keeps the newest ${countText(MOST_MARKS)} marks. Older ones are in the log: <code>noxu log</code></p>` : null}
     <div class=${chosen ? "with-detail open" : "with-detail"}>
       ${!shown.length
-        ? isLoaded ? html`<${Nothing} isFiltered=${marks.list.length > 0} />` : null
+        ? isLoaded ? html`<${Nothing} isFiltered=${filters.length > 0} source=${source} session=${session} />` : null
         : query.by === "table"
           ? html`<${MarkTable} shown=${shown} query=${query} />`
           : html`<${Picture} marks=${marks} shown=${shown} isByTime=${query.by === "time"} chosen=${chosen} choose=${choose} />`}
@@ -87,9 +88,12 @@ function Timeline({ source, route, hasView, session, askToken }) {
     </div>`;
 }
 
-function Nothing({ isFiltered }) {
-  if (isFiltered) return html`<${Empty} title="Nothing matches"><p>Choose fewer conditions, or wait: what comes is shown at once.</p><//>`;
-  return html`<${Empty} title="Nothing has happened yet"><p>Start your controller, and change an object. Each write becomes a mark, with an arrow to the clients that are shown it, and on to what they write next.</p><//>`;
+const CONDITIONS = { kind: "kind", object: "object", client: "client", outcome: "outcome", noise: "upkeep" };
+
+function Nothing({ isFiltered, source, session }) {
+  if (isFiltered) return html`<${Empty} title="Nothing matches"><p>${source.isLive ? "Choose fewer conditions, or wait: what comes is shown at once." : "Choose fewer conditions."}</p><//>`;
+  if (!source.isLive) return html`<${Empty} title="Nothing has happened" />`;
+  return html`<${Empty} title="Nothing has happened yet"><p>Start your controller, and change an object:</p><${Kubectl} session=${session} command="apply -f object.yaml" /><p>Each write becomes a mark, with an arrow to the clients that are shown it, and on to what they write next.</p><//>`;
 }
 
 // -- the picture ---------------------------------------------------------------------------------------------------
@@ -98,13 +102,14 @@ function Picture({ marks, shown, isByTime, chosen, choose }) {
   const canvas = useRef(null);
   const frame = useRef({ left: 0, follows: true });
   const [width, setWidth] = useState(0);
-  const [zoom, setZoom] = useState(null); // a place in STEPS or SPEEDS; null: as much as fits well
+  const [zoom, setZoom] = useState(null); // pixels between two marks, or in a second; null: as much as fits well
   const [hovered, setHovered] = useState(null);
   const scales = isByTime ? SPEEDS : STEPS;
-  const wanted = isByTime ? width / Math.max(shown[shown.length - 1].at - beginOf(shown), 0.01) : width / (shown.length + 1);
-  const fitting = Math.max(scales.findLastIndex((each) => each <= wanted), 0);
-  const at = zoom ?? Math.max(fitting, isByTime ? 0 : STEPS.indexOf(64));
-  const layout = useMemo(() => layoutOf(shown, scales[Math.min(at, scales.length - 1)], isByTime), [shown, at, isByTime]);
+  const bounded = (scale) => Math.min(Math.max(scale, scales.least), scales.most);
+  const length = isByTime ? shown[shown.length - 1].at - beginOf(shown) : shown.length - 1;
+  const fitting = bounded(Math.max(width - LEFT - RIGHT, 0) / Math.max(length, 0.001));
+  const at = bounded(zoom ?? Math.max(fitting, scales.read));
+  const layout = useMemo(() => layoutOf(shown, at, isByTime), [shown, at, isByTime]);
   const chain = useMemo(() => chosen && chainOf(marks, chosen), [chosen, marks.version]);
   const height = heightOf(layout);
   const most = Math.max(layout.width - width, 0);
@@ -117,7 +122,7 @@ function Picture({ marks, shown, isByTime, chosen, choose }) {
   useEffect(() => setZoom(null), [isByTime]);
   useLayoutEffect(() => {
     if (chosen && width && layout.index.has(chosen.key)) reveal(chosen); // as when its address was pasted
-  }, [chosen && chosen.key, width > 0]);
+  }, [chosen && chosen.key, width]); // it becomes narrower when the details are shown beside it
 
   const paint = () => {
     const { current } = canvas;
@@ -149,18 +154,20 @@ function Picture({ marks, shown, isByTime, chosen, choose }) {
   const reveal = (mark) => {
     const x = layout.xs[layout.index.get(mark.key)];
     const state = frame.current;
-    if (x < state.left + 60 || x > state.left + width - 60) {
+    const left = state.follows ? most : state.left;
+    if (x < left + 60 || x > left + width - 60) {
       state.follows = false;
       state.left = x - width / 2;
     }
   };
   const zoomTo = (next) => {
-    const bounded = Math.min(Math.max(next, 0), scales.length - 1);
+    const scale = bounded(next);
     const state = frame.current;
     const n = Math.min(firstAt(layout.xs, state.left + width / 2), shown.length - 1);
-    if (!state.follows) state.left = layoutOf(shown, scales[bounded], isByTime).xs[n] - width / 2;
-    setZoom(bounded);
+    if (!state.follows) state.left = layoutOf(shown, scale, isByTime).xs[n] - width / 2;
+    setZoom(scale);
   };
+  const [zoomIn, zoomOut] = [() => zoomTo(at * scales.zoom), () => zoomTo(at / scales.zoom)];
   const found = (event) => {
     const box = canvas.current.getBoundingClientRect();
     return markNear(layout, event.clientX - box.left + frame.current.left, event.clientY - box.top);
@@ -183,7 +190,8 @@ function Picture({ marks, shown, isByTime, chosen, choose }) {
     onWheel: (event) => {
       if (event.ctrlKey || event.metaKey) {
         event.preventDefault();
-        zoomTo(at + (event.deltaY < 0 ? 1 : -1));
+        if (event.deltaY < 0) zoomIn();
+        else zoomOut();
       } else if (event.deltaX || event.shiftKey) {
         event.preventDefault();
         scroll(event.deltaX || event.deltaY);
@@ -192,7 +200,8 @@ function Picture({ marks, shown, isByTime, chosen, choose }) {
   };
   const keyed = (event) => {
     const next = neighbour(layout, chosen, event.key);
-    if (event.key === "+" || event.key === "-") zoomTo(at + (event.key === "+" ? 1 : -1));
+    if (event.key === "+") zoomIn();
+    else if (event.key === "-") zoomOut();
     else if (event.key === "Escape") choose(null);
     else if (event.key === "Enter") document.querySelector("#detail")?.focus();
     else if (next) {
@@ -209,8 +218,8 @@ function Picture({ marks, shown, isByTime, chosen, choose }) {
     <div class="below">
       <p class="said" role="status">${hovered || chosen ? sentenceOf(hovered || chosen) : `${countText(shown.length)} ${shown.length === 1 ? "mark" : "marks"}`}</p>
       <span class="buttons">
-        <button type="button" class="quiet" onClick=${() => zoomTo(at - 1)} aria-label="Zoom out">−</button>
-        <button type="button" class="quiet" onClick=${() => zoomTo(at + 1)} aria-label="Zoom in">+</button>
+        <button type="button" class="quiet" onClick=${zoomOut} aria-label="Zoom out">−</button>
+        <button type="button" class="quiet" onClick=${zoomIn} aria-label="Zoom in">+</button>
         <button type="button" class="quiet" onClick=${() => { frame.current.follows = true; setZoom(fitting); }}>Fit</button>
         <button type="button" class="quiet" onClick=${() => { frame.current.follows = true; paint(); setHovered(null); }}>Newest</button>
       </span>
@@ -254,7 +263,7 @@ function coloursOf(element) {
   const style = getComputedStyle(element);
   const of = (name) => style.getPropertyValue(`--${name}`).trim();
   const accent = of("accent");
-  palette = { isDark, line: of("line"), text: of("text"), faint: of("faint"), arrow: of("arrow"), accent, write: accent, refused: of("removed"), unchanged: of("warning"), read: of("faint"), watch: of("faint"), plan: of("removed"), call: accent };
+  palette = { isDark, ground: of("ground"), line: of("line"), text: of("text"), faint: of("faint"), arrow: of("arrow"), accent, write: accent, refused: of("removed"), unchanged: of("warning"), read: of("faint"), watch: of("faint"), plan: of("removed"), call: accent };
   return palette;
 }
 
@@ -262,7 +271,7 @@ function coloursOf(element) {
 
 function MarkTable({ shown, query }) {
   const newest = shown.slice(-ROWS).reverse();
-  const columns = ["When", "Client", "Did", "Object", "Outcome", "Because of", "Shown to"].map((title) => ({ title }));
+  const columns = [["When", "short"], ["Client", "wraps"], ["Did"], ["Object", "wraps"], ["Outcome"], ["Because of", "wide"], ["Shown to", "wide wraps"]].map(([title, className]) => ({ title, className }));
   return html`<div><${Table} caption="What happened, the newest first" columns=${columns} rows=${newest.map((mark) => ({
     key: mark.key,
     href: hrefOf("timeline", [], { ...query, mark: mark.key }),
@@ -300,12 +309,12 @@ function Detail({ source, mark, marks, query, close, hasView, session, askToken 
       ${causes.length ? html`<dt>${mark.what === "plan" ? "Just after" : "It had been shown"}</dt><dd>${causes.map((each) => (each.key ? html`<a href=${to(each.key)}>${sentenceOf(each)}</a>` : html`<span>revision ${each.revision}</span>`))}</dd>` : null}
       ${mark.to && mark.to.length ? html`<dt>Shown to</dt><dd>${mark.to.map((lane) => html`<span>${lane}${mark.late && mark.late[lane] ? `, ${(mark.late[lane] - mark.at).toFixed(1)} s later` : ""}</span>`)}</dd>` : null}
       ${effects.length ? html`<dt>What followed</dt><dd>${effects.slice(0, 20).map((each) => html`<a href=${to(each.key)}>${sentenceOf(each)}</a>`)}</dd>` : null}
-      ${hasView("at") && mark.revision ? html`<dt>Object</dt><dd><a href=${hrefOf("at", [String(mark.revision), mark.resource, mark.namespace, mark.name])}>at revision ${mark.revision}</a></dd>` : null}
+      ${hasView("at") && mark.revision ? html`<dt>Object</dt><dd><a href=${hrefOf("at", [String(mark.revision), mark.resource, mark.namespace, mark.name])}>at revision ${mark.revision}</a>${mark.event === "DELETED" ? null : html`<a href=${hrefOf("why", [mark.resource, mark.namespace, mark.name])}>why it is as it is</a>`}</dd>` : null}
     </dl>
     <${BreakHere} source=${source} mark=${mark} session=${session} askToken=${askToken} />
     <${Problem} error=${changed.error} />
     ${changed.value ? html`<h3>What it changed</h3><${Diff} before=${yamlOf(changed.value.before)} after=${yamlOf(changed.value.after)} />` : null}
-    <${Course} source=${source} mark=${mark.caller ? { ...mark, id: mark.caller } : mark} />
+    <${Course} source=${source} mark=${mark.caller ? { ...mark, id: mark.caller } : mark} hasView=${hasView} />
   </aside>`;
 }
 

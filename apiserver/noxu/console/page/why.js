@@ -3,7 +3,7 @@
 import { html, useEffect, useMemo, useRef, useState } from "./vendor/preact.js";
 import { CodeJar } from "./vendor/codejar.js";
 import { go, hrefOf } from "./router.js";
-import { Choice, Empty, Problem, Tabs, toYaml, tokensOf, useAsked, useWrites } from "./widgets.js";
+import { Choice, Empty, Field, Problem, Tabs, toYaml, tokensOf, useAsked, useWrites } from "./widgets.js";
 
 export const whyView = { route: "why", title: "Why?", component: Why };
 
@@ -14,8 +14,10 @@ const MOST_STORED = 200;
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 const OF_SERVERS = ["managedFields", "resourceVersion", "uid", "creationTimestamp", "generation", "selfLink"];
 
+// The address may name an object, or what a request has sent: #/why/widgets.example.com?sent=ID
 function Why({ source, route }) {
   const [resource, namespace = "", name] = route.path;
+  const { field, sent = "" } = route.query;
   const kinds = useAsked(() => source.get("/_noxu/console/kinds"), [source]);
   if (!kinds.value) return html`<${Problem} error=${kinds.error} />`;
   if (!source.isLive) return html`<${Empty} title="This needs a server"><p>What a write would do is asked of a server that runs.</p><//>`;
@@ -26,41 +28,68 @@ function Why({ source, route }) {
     <p class="quiet">Change something and see what the server would say. Nothing is stored.</p>
     ${kind && name
       ? null
-      : html`<div class="toolbar"><${Choice} label="Kind" value=${resource || ""} change=${(next) => go(hrefOf("why", [next]))} options=${[["", "Choose a kind"], ...items.map((each) => [each.resource, `${each.kind} (${each.resource})`])]} /></div>`}
+      : html`<div class="toolbar">
+          <${Choice} label="Kind" value=${resource || ""} change=${(next) => go(hrefOf("why", [next]))} options=${[["", "Choose a kind"], ...items.map((each) => [each.resource, each.resource])]} />
+          ${kind && kind.count ? html`<${ChooseObject} key=${kind.resource} source=${source} kind=${kind} />` : null}
+        </div>`}
     ${resource && !kind ? html`<${Empty} title=${`No kind ${resource} is served`} />` : null}
-    ${kind ? html`<${Begin} key=${`${resource}/${namespace}/${name}`} source=${source} kind=${kind} namespace=${namespace} name=${name} field=${route.query.field} />` : null}
+    ${kind ? html`<${Begin} key=${`${resource}/${namespace}/${name}/${sent}`} source=${source} kind=${kind} namespace=${namespace} name=${name} sent=${sent} field=${field} />` : null}
     ${resource ? null : html`<${Empty} title="Choose a kind, or come here from an object"><p>The field that was dropped, the default that came from somewhere, the rule that refuses it.</p><//>`}
   </section>`;
 }
 
-function Begin({ source, kind, namespace, name, field }) {
-  const begun = useAsked(() => beginning(source, kind, namespace, name), [source]);
+const MOST_OFFERED = 500; // objects to choose from
+
+function ChooseObject({ source, kind }) {
+  const table = useAsked(() => source.table(kind.path, { limit: MOST_OFFERED }), [source, kind.path]);
+  const objects = ((table.value && table.value.rows) || []).map((row) => row.object.metadata);
+  const textOfObject = ({ namespace, name }) => (namespace ? `${namespace}/${name}` : name);
+  const chosen = (text) => {
+    const found = objects.find((each) => textOfObject(each) === text);
+    if (found) go(hrefOf("why", [kind.resource, found.namespace || "", found.name]));
+  };
+  return html`<${Choice} label="Object" value="" change=${chosen} options=${[["", "A new one"], ...objects.map((each) => [textOfObject(each), textOfObject(each)])]} />`;
+}
+
+function Begin({ source, kind, namespace, name, sent, field }) {
+  const begun = useAsked(() => beginning(source, kind, namespace, name, sent), [source]);
   if (!begun.value) return html`<${Problem} error=${begun.error} />`;
-  return html`<${Trial} source=${source} kind=${kind} begun=${begun.value} field=${field} />`;
+  return html`${begun.value.note ? html`<p class="quiet">${begun.value.note}</p>` : null}<${Trial} source=${source} kind=${kind} begun=${begun.value} field=${field} />`;
 }
 
 // The texts with which the editors begin.
-async function beginning(source, kind, namespace, name) {
+async function beginning(source, kind, namespace, name, sent) {
   const space = kind.namespaced && name ? `/namespaces/${encodeURIComponent(namespace || "default")}` : "";
   const collection = kind.path.replace(/\/([^/]+)$/, `${space}/$1`);
   const definition = kind.custom ? await source.get(`/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${encodeURIComponent(kind.resource)}`) : null;
+  const request = sent ? await source.get("/_noxu/console/request", { id: sent }) : {};
   const object = name
     ? await source.get(`${collection}/${encodeURIComponent(name)}`)
-    : { apiVersion: apiVersionOf(kind), kind: kind.kind, metadata: { name: "example", ...(kind.namespaced ? { namespace: "default" } : {}) }, spec: {} };
-  if (kind.resource === "secrets") {
-    delete object.data; // a page may be shown to others
-    delete (object.metadata.annotations || {})[LAST_APPLIED]; // which has the data once more
-  }
-  return { owners: object.metadata.managedFields || [], object: toYaml(asWritten(object)), definition: definition && toYaml(asWritten(definition)) };
+    : isWhole(request.sent)
+      ? placed(request, kind)
+      : { apiVersion: apiVersionOf(kind), kind: kind.kind, metadata: { name: "example", ...(kind.namespaced ? { namespace: "default" } : {}) }, spec: {} };
+  if (kind.resource === "secrets") delete object.data; // a page may be shown to others
+  return { note: request.note, owners: object.metadata.managedFields || [], object: toYaml(asWritten(object)), definition: definition && toYaml(asWritten(definition)) };
+}
+
+// Whether what was sent is an object, and no patch of one.
+export const isWhole = (sent) => Boolean(sent && sent.body && sent.body.kind && sent.body.metadata);
+
+// The object that a request has sent; its namespace may stand in the path only.
+function placed({ path, sent: { body } }, kind) {
+  const [, namespace] = /\/namespaces\/([^/?]+)\//.exec(path) || [];
+  return { apiVersion: apiVersionOf(kind), ...body, metadata: { ...body.metadata, ...(namespace ? { namespace: decodeURIComponent(namespace) } : {}) } };
 }
 
 const apiVersionOf = (kind) => kind.path.replace(/^\/apis?\/(.*)\/[^/]+$/, "$1");
 
-// An object as a person would write it: without what servers set.
-function asWritten({ status, metadata, ...object }) {
+// An object as a person would write it: without what servers set, and without what kubectl has noted of the whole once more.
+function asWritten({ status, metadata: { annotations, ...metadata }, ...object }) {
   const kept = Object.entries(metadata).filter(([name]) => !OF_SERVERS.includes(name));
+  const noted = Object.entries(annotations || {}).filter(([name]) => name !== LAST_APPLIED);
   const { apiVersion, kind, ...rest } = object;
-  return { apiVersion, kind, metadata: Object.fromEntries(kept), ...rest };
+  const written = Object.fromEntries([...kept, ...(noted.length ? [["annotations", Object.fromEntries(noted)]] : [])]);
+  return { apiVersion, kind, metadata: written, ...rest };
 }
 
 function Trial({ source, kind, begun, field }) {
@@ -95,7 +124,7 @@ function Trial({ source, kind, begun, field }) {
 // -- the editor ----------------------------------------------------------------------------------------------------
 
 // An editor of YAML. Tab leaves it, as it leaves every other field.
-export function Editor({ label, text, change, language = "yaml" }) {
+export function Editor({ label, text, change, placeholder = "", language = "yaml" }) {
   const element = useRef(null);
   const jar = useRef(null);
   const changed = useRef(change);
@@ -121,7 +150,7 @@ export function Editor({ label, text, change, language = "yaml" }) {
     known.current = text;
     jar.current.updateCode(text, false);
   }, [text]);
-  return html`<div ref=${element} class="code editor" role="textbox" aria-multiline="true" aria-label=${label} tabindex="0"></div>`;
+  return html`<div ref=${element} class="code editor" role="textbox" aria-multiline="true" aria-label=${label} aria-placeholder=${placeholder || undefined} data-placeholder=${placeholder} tabindex="0"></div>`;
 }
 
 // The text of what a browser may put into an editable element: lines as elements, or with breaks.
@@ -157,7 +186,7 @@ function Verdict({ verdict, isChanged, kind, owners, begins }) {
   const [field, setField] = useState(begins || "");
   const { definition, object, stored } = verdict;
   if (definition && !definition.accepted) {
-    return html`<p class="verdict refused">The definition is refused</p><${Reasons} reasons=${definition.reasons} choose=${() => {}} />`;
+    return html`<p class="verdict refused">The definition is refused</p><${Reasons} reasons=${definition.reasons} />`;
   }
   if (!object) return null;
   return html`
@@ -176,7 +205,8 @@ export function Reasons({ reasons, choose }) {
 function Reason({ reason, choose }) {
   const values = Object.entries(reason.values || {});
   return html`
-    ${reason.path ? html`<button type="button" class="path" onClick=${() => choose(reason.path)}>${reason.path}</button> ` : null}${reasonText(reason)}
+    ${!reason.path ? null : choose ? html`<button type="button" class="path" onClick=${() => choose(reason.path)}>${reason.path}</button> ` : html`<code>${reason.path}</code> `}${reasonText(reason)}
+    ${reason.what === "defaulted" && reason.hint ? html`<span class="from">from ${reason.hint}</span>` : null}
     ${reason.rule ? html`<pre class="rule"><code>${reason.rule}</code></pre>` : null}
     ${values.length ? html`<dl class="values">${values.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>` : null}`;
 }
@@ -184,14 +214,13 @@ function Reason({ reason, choose }) {
 const FOLLOWS = { add: "adds it", replace: "sets it", remove: "removes it" };
 
 // A reason as a sentence about its field.
-function reasonText({ what, message = "", hint = "", by, stage, op, value, rule }) {
+function reasonText({ what, path, message = "", hint = "", by, stage, op, value, rule }) {
   const shown = value === undefined ? "" : `: ${JSON.stringify(value).slice(0, 120)}`;
   if (what === "changed") return `${stage.startsWith("policy") ? "the policy" : "the webhook"} ${by} ${FOLLOWS[op] || op}${shown}`;
   if (what === "set") return `the server ${FOLLOWS[op] || op}${shown}`;
-  if (what === "defaulted") return `${message}${hint ? `, from ${hint}` : ""}`;
   if (what === "said") return `${by ? `${stage}: ` : ""}${message}`;
-  const advice = what === "forgiven" || !hint ? "" : `. ${hint[0].toUpperCase()}${hint.slice(1)}`;
-  return `${rule ? message.replace(/^Invalid value: "?object"?: /, "") : message}${advice}`;
+  const advice = what === "forgiven" || what === "defaulted" || !hint ? "" : `. ${hint[0].toUpperCase()}${hint.slice(1)}`;
+  return `${rule || !path ? message.replace(/^Invalid value: ("?object"?: |null: )?/, "") : message}${advice}`;
 }
 
 // -- the stored objects --------------------------------------------------------------------------------------------
@@ -233,7 +262,11 @@ const MARKS = { defaulted: ["+", "filled in"], changed: ["~", "changed by admiss
 // The object as it would be stored. A field that is chosen says why it is there.
 function Result({ result, reasons, owners, field, choose }) {
   const lines = useMemo(() => linesWithPaths(shownResult(result)), [result]);
-  const why = (path) => reasons.filter((each) => each.path && covering(each.path, path) && each.what !== "pruned");
+  const given = reasons.filter((each) => each.path && each.what !== "pruned");
+  const why = (path) => {
+    const found = given.filter((each) => covering(each.path, path));
+    return found.length || !OF_SERVERS.includes(path.replace("metadata.", "")) ? found : [{ what: "set", path, op: "replace" }];
+  };
   const chosen = field && why(field);
   const reachable = Math.max(lines.findIndex((each) => each.path === field), 0); // with Tab: arrows lead to the others
   return html`<h2>As it would be stored</h2>

@@ -57,16 +57,23 @@ export function Problem({ error }) {
   return error ? html`<p class="problem" role="alert">${error.message}</p>` : null;
 }
 
+// A command for this server. `session`: null until it is known.
+export function Kubectl({ session, command }) {
+  return html`<pre class="code" tabindex="0"><code>kubectl --server ${(session && session.url) || location.origin} ${command}</code></pre>`;
+}
+
 export function Empty({ title, children }) {
   return html`<div class="empty"><p class="empty-title">${title}</p>${children}</div>`;
 }
 
-export function Toolbar({ children, label }) {
-  return html`<div class="toolbar" role="group" aria-label=${label}>${children}</div>`;
+// `folds`: what a button says that shows it on a phone, where it would fill the page; "" for one that is always shown.
+export function Toolbar({ children, label, folds = "" }) {
+  const [isOpen, setOpen] = useState(false);
+  return html`${folds ? html`<button type="button" class="fold quiet" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}>${isOpen ? "▾" : "▸"} ${folds}</button>` : null}<div class="toolbar" role="group" aria-label=${label}>${children}</div>`;
 }
 
-export function Field({ label, value, change, type = "search", ...rest }) {
-  return html`<label class="field"><span>${label}</span>
+export function Field({ label, value, change, type = "search", isShort, ...rest }) {
+  return html`<label class=${isShort ? "field short" : "field"}><span>${label}</span>
     <input type=${type} value=${value} spellcheck=${false} autocomplete="off" onInput=${(event) => change(event.target.value)} ...${rest} /></label>`;
 }
 
@@ -94,14 +101,17 @@ export function Tabs({ tabs, chosen, choose, label }) {
   </div>`;
 }
 
-// `columns`: [{title, className}]; `rows`: [{key, cells, href}], where `href` makes the first cell a link.
+const LONGEST_LINE = 48; // characters of a cell; longer ones may be broken, too
+
+// `columns`: [{title, className}]; `rows`: [{key, cells, href}], where `href` makes the first cell a link. A `className` is "number",
+// "wide" for what a phone leaves out, "wraps" for what may be broken into lines, "short" for a first cell that is not a name.
 export function Table({ columns, rows, caption }) {
   return html`<div class="scrolls" tabindex="0" role="region" aria-label=${caption}><table>
     <caption class="unseen">${caption}</caption>
     <thead><tr>${columns.map((each) => html`<th scope="col" class=${each.className}>${each.title}</th>`)}</tr></thead>
     <tbody>${rows.map(
       (row) => html`<tr key=${row.key}>${row.cells.map(
-        (cell, n) => html`<td class=${columns[n].className}>${n === 0 && row.href ? html`<a href=${row.href}>${cell}</a>` : cell}</td>`,
+        (cell, n) => html`<td class=${`${columns[n].className || ""} ${String(cell).length > LONGEST_LINE ? "wraps" : ""}`}>${n === 0 && row.href ? html`<a href=${row.href}>${cell}</a>` : cell}</td>`,
       )}</tr>`,
     )}</tbody>
   </table></div>`;
