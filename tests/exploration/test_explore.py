@@ -129,6 +129,9 @@ def test_a_program_gets_nothing_of_the_persons_environment(monkeypatch: pytest.M
         ("kinds: [gone.json]", r"kinds: there is no file .*gone\.json"),
         ("budget: 10", r"budget: it is a duration, such as 10m"),
         ("invariants: [{always: a, idle: b}]", r"invariants\[0\]: it has one of always, idle"),
+        ("beside: {hosts: {db: 127.0.0.1}}", r"beside\.hosts: there is no such field: there are command, environment"),
+        ("beside: [{directory: .}]", r"beside: it lacks command"),
+        ("stages: [gone.yaml]", r"stages: there is no file .*gone\.yaml"),
         ("nodes: -1", r"nodes: it is a number that is not negative"),
         ("exec: fail", r"exec: it is `succeed`, or a list of rules"),
         ("exec: [{command: [ls]}]", r"exec\[0\]\.pods: it is required"),
@@ -140,3 +143,33 @@ def test_what_is_misspelt_is_refused_with_its_place(tmp_path: Path, text: str, m
     file.write_text(text)
     with pytest.raises(settings.SettingsError, match=message):
         settings.read(file)
+
+
+def test_stages_are_about_simulated_nodes(tmp_path: Path) -> None:
+    with pytest.raises(settings.SettingsError, match=r"stages: there are no pods without simulated nodes"):
+        runs.check(replace(exploration("crash"), stages=(tmp_path / "stages.yaml",)))
+
+
+def test_what_a_controller_connects_to_is_new_in_each_run(tmp_path: Path) -> None:
+    file = tmp_path / "lives"
+    beside = ControllerCommand((sys.executable, "-c", _BESIDE, str(file)))
+    explored = replace(exploration("crash"), beside=(beside,))
+    for number in (1, 2):
+        runs.run(explored, plans.CLEAN)
+        assert len(file.read_text().split()) == number
+    for pid in file.read_text().split():
+        assert not Path("/proc", pid).exists()
+
+
+_BESIDE = """
+import os, sys, time
+with open(sys.argv[1], "a") as file:
+    file.write(f"{os.getpid()}\\n")
+time.sleep(600)
+"""
+
+
+def test_what_is_beside_the_controller_and_ends_is_named() -> None:
+    beside = ControllerCommand((sys.executable, "-c", "raise SystemExit('no module named stub')"))
+    with pytest.raises(RunFailed, match=r"beside: .* ended with status 1:\n(?s:.*)no module named stub"):
+        runs.run(replace(exploration("crash"), beside=(beside,)), plans.CLEAN)
