@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from conformance import taught
-from noxu.exploration import exploring, judging, plans, recording, runs, settings
+from noxu.exploration import exploring, judging, plans, pod_mounts, recording, runs, settings
 from noxu.exploration.run_steps import RunFailed
 from noxu.exploration.settings import ControllerCommand, Exploration
 from tests.timing import HANGS_AFTER
@@ -114,6 +114,18 @@ def test_a_program_gets_nothing_of_the_persons_environment(monkeypatch: pytest.M
     assert "SECRET_OF_A_PERSON" in os.environ
     assert "SECRET_OF_A_PERSON" not in str(failed.value)
     assert "KUBECONFIG" in str(failed.value)
+
+
+@pytest.mark.skipif(bool(pod_mounts.failure()), reason="platform: mounts of a program's own")
+def test_a_program_in_a_pod_finds_the_files_of_the_pod_and_no_kubeconfig() -> None:
+    shown = "import os; print(sorted(os.environ), os.path.exists(os.environ['FILE'])); raise SystemExit(1)"
+    file = {"FILE": str(pod_mounts.PLACE / "token")}
+    shows = ControllerCommand((sys.executable, "-c", shown), file, in_cluster=True)
+    with pytest.raises(RunFailed) as failed:
+        runs.run(replace(exploration("crash"), controllers=(shows,)), plans.CLEAN)
+    assert "'KUBERNETES_SERVICE_HOST'" in str(failed.value)
+    assert "] True" in str(failed.value)
+    assert "KUBECONFIG" not in str(failed.value)
 
 
 @pytest.mark.parametrize(
