@@ -28,7 +28,7 @@ def test_what_runs_beside_the_controller_is_known(tmp_path: Path) -> None:
     exploration, bugs = read(FILES / "zookeeper.yaml", {"CHECKOUT": str(tmp_path), "BINARY": "/bin/manager"})
     assert [(each.command, each.directory) for each in exploration.beside] == [(("python3", "zookeeper.py"), FILES)]
     assert exploration.controllers[0].hosts == {"a-client.default.svc.cluster.local": "127.0.0.1"}
-    assert exploration.kinds == (FILES / "policy-v1beta1.yaml",)
+    assert exploration.kinds == ("PodDisruptionBudget.v1beta1.policy",)
     assert [bug.issue for bug in bugs] == [312, 314, 410]
 
 

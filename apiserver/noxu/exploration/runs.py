@@ -26,7 +26,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, TypeAlias
 
-from noxu.exploration import invariants, pod_mounts, processes, run_programs, run_steps, steps, webhook_servers
+from noxu.exploration import (
+    invariants,
+    older_kinds,
+    pod_mounts,
+    processes,
+    run_programs,
+    run_steps,
+    steps,
+    webhook_servers,
+)
 from noxu.exploration.findings import own_steps
 from noxu.exploration.meanwhile import meanwhile
 from noxu.exploration.plans import RunPlan
@@ -134,10 +143,9 @@ def _run(
     if exploration.webhooks is not None:
         options["services"] = exploration.webhooks.services
         options["address"] = f"{webhook_servers.HOST}:{exploration.webhooks.port}"
+    kinds = [older_kinds.write(each, directory) if isinstance(each, str) else each for each in exploration.kinds]
     with (
-        ExploredServer(
-            manifests=exploration.manifests, kinds=exploration.kinds, history="all", tls=True, **options
-        ) as server,
+        ExploredServer(manifests=exploration.manifests, kinds=kinds, history="all", tls=True, **options) as server,
         contextlib.ExitStack() as open_,
     ):
         open_.enter_context(_interruptible(server))

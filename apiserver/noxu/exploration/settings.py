@@ -1,7 +1,7 @@
 """What to explore: `explore.yaml`, or the arguments of the command, read and checked.
 
     manifests: [config/crd, config/rbac]    # what every run begins with
-    kinds: [policy.json]                    # OpenAPI documents of kinds that this server does not have
+    kinds: [CronJob.v1beta1.batch]          # older versions of built-in kinds; OpenAPI documents of other kinds
     nodes: 2                                # simulated; none: no controllers of workloads
     stages: [stages.yaml]                   # files of docs/stages.md: what happens to pods and other objects
     exec: succeed                           # what a command in a pod answers; none: it is refused; or rules:
@@ -38,7 +38,7 @@ import yaml
 from noxu.arguments.explore import CLASSES
 from noxu.config import ServiceName
 from noxu.control.arguments import duration
-from noxu.exploration import invariants, steps
+from noxu.exploration import invariants, older_kinds, steps
 from noxu.exploration.invariants import Invariant
 from noxu.exploration.steps import WorkloadStep
 from noxu.features import meant
@@ -95,8 +95,8 @@ class Exploration:
     controllers: tuple[ControllerCommand, ...]
     workload: tuple[WorkloadStep, ...]
     manifests: tuple[Source, ...] = ()
-    kinds: tuple[Path, ...] = ()
-    """OpenAPI documents, as `noxu serve --kinds` has them."""
+    kinds: tuple[Path | str, ...] = ()
+    """OpenAPI documents, as `noxu serve --kinds` has them, and names of older versions of built-in kinds."""
     nodes: int | None = None
     answers: tuple[CommandRule, ...] = ()
     """What commands in simulated pods answer; a command without a rule is refused."""
@@ -267,6 +267,13 @@ def _files(value: Json, directory: Path) -> tuple[Path, ...]:
     return paths
 
 
+def _kinds(value: Json, directory: Path) -> tuple[Path | str, ...]:
+    names = [text for text in _texts(value, directory) if older_kinds.is_name(text)]
+    for name in names:
+        older_kinds.document(name)
+    return (*names, *_files([text for text in _texts(value, directory) if text not in names], directory))
+
+
 def _texts(value: Json, _directory: Path) -> tuple[str, ...]:
     values = [value] if isinstance(value, str) else value
     if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
@@ -331,7 +338,7 @@ def _seconds(value: Json, _directory: Path) -> float:
 
 _FIELDS: Final[Mapping[str, tuple[str, Any]]] = {
     "manifests": ("manifests", _sources),
-    "kinds": ("kinds", _files),
+    "kinds": ("kinds", _kinds),
     "nodes": ("nodes", _number),
     "exec": ("answers", _answers),
     "stages": ("stages", _files),
