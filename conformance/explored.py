@@ -4,18 +4,15 @@
 
 The file says of which commit the checkout and the program have to be. It is an `explore.yaml` in which $CHECKOUT and $BINARY
 stand for what is given here, and other names for its `values`, which --set replaces (--set METRICS=--metrics-bind-address=0).
-With `bugs`: for each the class of plans, and patterns for the title of its plan and for the sentence of its finding. `beside` is a
-program in Python, with arguments, that runs meanwhile, such as what the controller connects to. Nothing is fetched or built. What
-is found besides is printed, too: it is another bug, or a false alarm.
+With `bugs`: for each the class of plans, and patterns for the title of its plan and for the sentence of its finding. Nothing is fetched
+or built. What is found besides is printed, too: it is another bug, or a false alarm.
 The exit status is the number of bugs that are not found.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import re
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -47,11 +44,10 @@ class KnownBug(NamedTuple):
 
 
 class Explored(NamedTuple):
-    """What to explore, the bugs that are known of it, and the program that runs beside it, () for none."""
+    """What to explore, and the bugs that are known of it."""
 
     exploration: Exploration
     bugs: Sequence[KnownBug]
-    beside: Sequence[str]
 
 
 def read(path: Path, given: Mapping[str, str]) -> Explored:
@@ -61,21 +57,7 @@ def read(path: Path, given: Mapping[str, str]) -> Explored:
     value = yaml.safe_load(text)
     value.pop("values", None)
     bugs = [KnownBug(bug["issue"], bug["class"], bug["when"], bug["says"]) for bug in value.pop("bugs", [])]
-    program, *arguments = value.pop("beside", [""])
-    beside = [sys.executable, str(path.parent / program), *arguments] if program else []
-    return Explored(settings.parse(value, path.parent), bugs, beside)
-
-
-@contextlib.contextmanager
-def _running(command: Sequence[str]) -> Iterator[None]:
-    if not command:
-        yield
-        return
-    with subprocess.Popen(command) as started:
-        try:
-            yield
-        finally:
-            started.terminate()
+    return Explored(settings.parse(value, path.parent), bugs)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -91,10 +73,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     given = dict(each.partition("=")[::2] for each in options.set)
     given |= {"CHECKOUT": str(options.checkout.resolve()), "BINARY": str(options.binary.resolve())}
-    exploration, bugs, beside = read(options.file, given)
+    exploration, bugs = read(options.file, given)
     exploration = runs.check(replace(exploration, budget=options.budget, classes=tuple(options.classes)))
-    with _running(beside):
-        found = {bug.issue: line for bug, line in _explored(exploration, bugs, options.output, options.only)}
+    found = {bug.issue: line for bug, line in _explored(exploration, bugs, options.output, options.only)}
     for bug in bugs:
         print(f"issue {bug.issue}: {found.get(bug.issue, 'is not found')}")
     return sum(bug.issue not in found for bug in bugs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from conformance.explored import KnownBug, read
@@ -17,20 +16,19 @@ FILES = Path(__file__).parents[2] / "conformance" / "explored"
 def test_the_file_is_read_with_what_is_given(tmp_path: Path) -> None:
     (tmp_path / "config" / "crd" / "bases").mkdir(parents=True)
     given = {"CHECKOUT": str(tmp_path), "BINARY": "/bin/manager", "METRICS": "--none"}
-    exploration, bugs, beside = read(FILES / "rabbitmq.yaml", given)
+    exploration, bugs = read(FILES / "rabbitmq.yaml", given)
     assert exploration.controllers[0].command == ("/bin/manager", "--none")
     assert exploration.controllers[0].environment["KUBE_CONFIG"] == "$KUBECONFIG"
     assert [(rule.pods, rule.command, rule.result.code) for rule in exploration.answers] == [("*", (), 0)]
     assert [bug.issue for bug in bugs] == [648, 653, 782, 758]
-    assert beside == []
 
 
 def test_what_runs_beside_the_controller_is_known(tmp_path: Path) -> None:
     (tmp_path / "deploy" / "crds").mkdir(parents=True)
-    exploration, bugs, beside = read(FILES / "zookeeper.yaml", {"CHECKOUT": str(tmp_path), "BINARY": "/bin/manager"})
-    assert beside == [sys.executable, str(FILES / "zookeeper.py")]
+    exploration, bugs = read(FILES / "zookeeper.yaml", {"CHECKOUT": str(tmp_path), "BINARY": "/bin/manager"})
+    assert [(each.command, each.directory) for each in exploration.beside] == [(("python3", "zookeeper.py"), FILES)]
     assert exploration.controllers[0].hosts == {"a-client.default.svc.cluster.local": "127.0.0.1"}
-    assert exploration.kinds == (FILES / "policy-v1beta1.yaml",)
+    assert exploration.kinds == ("PodDisruptionBudget.v1beta1.policy",)
     assert [bug.issue for bug in bugs] == [312, 314, 410]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from conformance import taught
-from noxu.exploration import exploring, judging, plans, recording, runs, settings
+from noxu.exploration import exploring, judging, plans, pod_mounts, recording, runs, settings
 from noxu.exploration.run_steps import RunFailed
 from noxu.exploration.settings import ControllerCommand, Exploration
 from tests.timing import HANGS_AFTER
@@ -116,6 +116,18 @@ def test_a_program_gets_nothing_of_the_persons_environment(monkeypatch: pytest.M
     assert "KUBECONFIG" in str(failed.value)
 
 
+@pytest.mark.skipif(bool(pod_mounts.failure()), reason="platform: mounts of a program's own")
+def test_a_program_in_a_pod_finds_the_files_of_the_pod_and_no_kubeconfig() -> None:
+    shown = "import os; print(sorted(os.environ), os.path.exists(os.environ['FILE'])); raise SystemExit(1)"
+    file = {"FILE": str(pod_mounts.PLACE / "token")}
+    shows = ControllerCommand((sys.executable, "-c", shown), file, in_cluster=True)
+    with pytest.raises(RunFailed) as failed:
+        runs.run(replace(exploration("crash"), controllers=(shows,)), plans.CLEAN)
+    assert "'KUBERNETES_SERVICE_HOST'" in str(failed.value)
+    assert "] True" in str(failed.value)
+    assert "KUBECONFIG" not in str(failed.value)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -129,6 +141,9 @@ def test_a_program_gets_nothing_of_the_persons_environment(monkeypatch: pytest.M
         ("kinds: [gone.json]", r"kinds: there is no file .*gone\.json"),
         ("budget: 10", r"budget: it is a duration, such as 10m"),
         ("invariants: [{always: a, idle: b}]", r"invariants\[0\]: it has one of always, idle"),
+        ("beside: {hosts: {db: 127.0.0.1}}", r"beside\.hosts: there is no such field: there are command, environment"),
+        ("beside: [{directory: .}]", r"beside: it lacks command"),
+        ("stages: [gone.yaml]", r"stages: there is no file .*gone\.yaml"),
         ("nodes: -1", r"nodes: it is a number that is not negative"),
         ("exec: fail", r"exec: it is `succeed`, or a list of rules"),
         ("exec: [{command: [ls]}]", r"exec\[0\]\.pods: it is required"),
@@ -140,3 +155,33 @@ def test_what_is_misspelt_is_refused_with_its_place(tmp_path: Path, text: str, m
     file.write_text(text)
     with pytest.raises(settings.SettingsError, match=message):
         settings.read(file)
+
+
+def test_stages_are_about_simulated_nodes(tmp_path: Path) -> None:
+    with pytest.raises(settings.SettingsError, match=r"stages: there are no pods without simulated nodes"):
+        runs.check(replace(exploration("crash"), stages=(tmp_path / "stages.yaml",)))
+
+
+def test_what_a_controller_connects_to_is_new_in_each_run(tmp_path: Path) -> None:
+    file = tmp_path / "lives"
+    beside = ControllerCommand((sys.executable, "-c", _BESIDE, str(file)))
+    explored = replace(exploration("crash"), beside=(beside,))
+    for number in (1, 2):
+        runs.run(explored, plans.CLEAN)
+        assert len(file.read_text().split()) == number
+    for pid in file.read_text().split():
+        assert not Path("/proc", pid).exists()
+
+
+_BESIDE = """
+import os, sys, time
+with open(sys.argv[1], "a") as file:
+    file.write(f"{os.getpid()}\\n")
+time.sleep(600)
+"""
+
+
+def test_what_is_beside_the_controller_and_ends_is_named() -> None:
+    beside = ControllerCommand((sys.executable, "-c", "raise SystemExit('no module named stub')"))
+    with pytest.raises(RunFailed, match=r"beside: .* ended with status 1:\n(?s:.*)no module named stub"):
+        runs.run(replace(exploration("crash"), beside=(beside,)), plans.CLEAN)

@@ -286,10 +286,11 @@ def test_a_step_is_compared_unless_the_controller_cannot_know_better(is_outdated
     assert len(judge(two_clean_runs(), plan, script.recording(steps=steps))) == number
 
 
-def scaled(in_vain: bool, lost: bool) -> tuple[Script, int]:
+def scaled(*, in_vain: bool = False, lost: bool = False, early: bool = False) -> tuple[Script, int]:
     """A claim goes with the size and comes again. Returns the revision at which an old view begins, too.
 
     `in_vain`: an old view makes it once more before the size grows. `lost`: because of one it is deleted afterwards.
+    `early`: that begins before what follows from the new size.
     """
 
     def claim(author: str, verb: str, uid: str = "") -> int:
@@ -304,27 +305,28 @@ def scaled(in_vain: bool, lost: bool) -> tuple[Script, int]:
         claim("statefulset-controller", "create", "in vain")
         claim("controller", "delete")
     script.step = 4
-    script.write("workload", "patch", WIDGETS, "a", spec={"size": 3})
+    grown = script.write("workload", "patch", WIDGETS, "a", spec={"size": 3}).revision
     made = claim("statefulset-controller", "create", "second")
     if lost:
-        begins = made
+        begins = grown if early else made
         claim("controller", "delete")
         claim("statefulset-controller", "create", "third")
     return script, begins
 
 
 @rows(
-    "in_vain, lost, sentences",
+    "happens, sentences",
     [
-        (True, False, []),
-        (False, True, [f"the controller deleted {CLAIMS} default/data-a-1 at revision 21, 2 times instead of 1"]),
+        (["in_vain"], []),
+        (["lost"], [f"the controller deleted {CLAIMS} default/data-a-1 at revision 21, 2 times instead of 1"]),
+        (["lost", "early"], [f"the controller deleted {CLAIMS} default/data-a-1 at revision 21, 2 times instead of 1"]),
     ],
-    ids=["what is made in vain is taken back", "what was there before is taken away"],
+    ids=["what is made in vain is taken back", "what was there before is taken away", "so is what is always made then"],
 )
-def test_what_an_old_view_has_made_may_be_taken_back(in_vain: bool, lost: bool, sentences: list[str]) -> None:
-    usual = [scaled(in_vain=False, lost=False)[0].recording()]
+def test_what_an_old_view_has_made_may_be_taken_back(happens: list[str], sentences: list[str]) -> None:
+    usual = [scaled()[0].recording()]
     move = {"when": {"updated": WIDGETS, "name": "a"}, "view": {"resource": WIDGETS}}
-    script, begins = scaled(in_vain, lost)
+    script, begins = scaled(**dict.fromkeys(happens, True))
     recording = script.recording(fired=[{"move": move, "revision": begins}])
     found = judge(clean_runs(usual, learn(usual)), RunPlan("stale", "", moves=(move,)), recording)
     assert [finding.sentence for finding in found] == sentences

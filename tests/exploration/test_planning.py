@@ -11,7 +11,7 @@ from noxu.exploration.planning import plans
 from noxu.exploration.plans import PlanError, parse
 from noxu.exploration.recording import ObjectPlace, bursts
 from noxu.exploration.transitions import Considered, consider, transitions
-from tests.exploration.recordings import CONFIGS, SECRETS, WIDGETS, Script, clean
+from tests.exploration.recordings import CLAIMS, CONFIGS, SECRETS, WIDGETS, Script, clean
 
 
 def considered(script: Script, **more: bool) -> Considered:
@@ -172,6 +172,46 @@ def test_a_wish_may_be_missed_if_another_one_follows() -> None:
             "release": True,
         },
     )  # fmt: skip
+
+
+def pod_that_ends() -> Script:
+    """It ends in two steps, and the controller acts on the first."""
+    script = Script()
+    script.write("workload", "create", WIDGETS, "a", spec={"size": 1})
+    script.write("controller", "create", "pods", "a-0", spec={"hostname": "a-0"}, status={"phase": "Running"})
+    script.step = 2
+    began = script.write("workload", "patch", "pods", "a-0", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
+    script.write("kubelet", "patch", "pods", "a-0", metadata={"deletionTimestamp": "2026-01-01T00:00:01Z"})
+    script.write("controller", "delete", CLAIMS, "a-0", why=[("watch", began.revision, "MODIFIED", "pods", "a-0")])
+    script.write("kubelet", "delete", "pods", "a-0")
+    return script
+
+
+def test_a_state_is_missed_until_it_is_another_one() -> None:
+    assert [title for title in titles(pod_that_ends(), "unobserved") if "deletion began" in title] == [
+        "the controller does not see of pods a-0 that its deletion began: only what came before, and that then it was deleted"
+    ]
+
+
+def test_of_states_that_are_alike_one_comes_first_that_makes_the_controller_delete_something() -> None:
+    script = Script()
+    script.write("workload", "create", WIDGETS, "a", spec={"size": 1})
+    for name in ("a-0", "b-0", "c-0"):
+        script.write("controller", "create", "pods", name, spec={"hostname": name})
+        script.write("controller", "create", CLAIMS, name)
+    for step, name in enumerate(("a-0", "b-0", "c-0"), 2):
+        script.step = step
+        script.write("workload", "patch", WIDGETS, "a", spec={"size": step})
+        time = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+        ends = script.write("statefulset-controller", "patch", "pods", name, metadata=time)
+        why = [("watch", ends.revision, "MODIFIED", "pods", name)]
+        if name == "b-0":
+            script.write("controller", "delete", CLAIMS, name, why=why)
+        else:
+            script.write("controller", "patch", WIDGETS, "a", status={"seen": name}, why=why)
+        script.write("kubelet", "delete", "pods", name)
+    ended = [plan for plan in plans(considered(script), ["unobserved"]) if "its deletion began" in plan.title]
+    assert [plan.moves[0]["view"]["name"] for plan in ended] == ["b-0", "c-0"]
 
 
 def test_a_deletion_that_the_controller_has_to_end_is_not_missed_before_a_creation() -> None:

@@ -84,7 +84,7 @@ def programs(machine: SlowMachine) -> Any:
         clock=machine.monotonic,
         killed={},
         slept=0.0,
-        waits_left_out=False,
+        left_out=0.0,
     )
 
 

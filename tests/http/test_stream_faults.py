@@ -269,6 +269,16 @@ def test_a_client_that_has_missed_nothing_of_an_object_goes_on(noxu: Noxu) -> No
         assert watcher.take(2) == ["ADDED b 1", "ADDED a 1"]
 
 
+def test_what_has_happened_to_an_object_before_its_view_is_shown(noxu: Noxu) -> None:
+    write(noxu, "a1")
+    version, _ = listed(noxu)
+    write(noxu, "a2")
+    with noxu.fault(resource="configmaps", user_agent="operator/*", name="a", view="hold"):
+        write(noxu, "a3")
+        with closing(Watcher(noxu, f"resourceVersion={version}&timeoutSeconds=1")) as behind:
+            assert behind.rest() == ["MODIFIED a 2"]
+
+
 def test_another_rule_changes_nothing_about_a_view(noxu: Noxu) -> None:
     with watching(noxu) as held, watching(noxu, agent="other/1") as partial:
         with (

@@ -48,6 +48,7 @@ FOUR, SIX = "10.1.0.1", "2000::1"
         ("one is being deleted", [service(), pod(1), pod(2, ending=True)], [("10.1.0.1", "", "http:8080/TCP")]),
         ("one has ended", [service(), pod(1, phase="Succeeded"), pod(2, phase="Failed", ready=False)], []),
         ("one has no address", [service(), pod(1, addresses=[])], []),
+        ("one has an address of loopback", [service(), pod(1), pod(2, addresses=["127.1.0.2"])], [("10.1.0.1", "", "http:8080/TCP")]),
         ("one has other labels", [service(), pod(1, labels={"app": "other"})], []),
         (
             "all are published, ready or not",

@@ -50,7 +50,7 @@ class CleanRuns(NamedTuple):
     settled: Sequence[int] = ()
     """The numbers of the steps after which the controller is done."""
     in_bursts: Mapping[tuple[str, Shape, int], int] = {}
-    """How often it created or deleted each shape in the burst that began with a step, at most."""
+    """How often it created or deleted each shape in the burst that began with a step, and how often anyone made one, at most."""
     conflicts: int = 0
     """How often another write was faster than one of it, at most."""
 

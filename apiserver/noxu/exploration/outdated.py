@@ -11,11 +11,10 @@ starts again after the last creation with which it has answered the later state.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 from noxu.exploration.plans import RunPlan
-from noxu.exploration.recording import WORKLOAD, RecordedChange
+from noxu.exploration.recording import WORKLOAD, ObjectPlace, RecordedChange, bursts
 from noxu.exploration.transitions import (
     Considered,
     Transition,
@@ -143,23 +142,28 @@ def _take_away(writes: Sequence[RecordedChange]) -> bool:
 
 
 def unobserved(considered: Considered) -> Iterator[RunPlan]:
-    """Hold the events of an object from a state on, that is wanted or that the controller has acted on, until the one after it.
+    """Hold the events of an object from a state on, that is wanted or that the controller has acted on, until it is another one.
 
-    What the controller itself makes of an object does not come without it, so the states are those that others make. Where a pod
+    As long as later states show what has changed, it is not missed; if all of them do, the event is. What the controller itself makes of an object does not come without it, so the states are those that others make. Where a pod
     runs is no such state, unless the controller reads pods one by one: an informer of pods is shown that, too.
     """
     reads_pods = any(verb == "get" and resource == "pods" for verb, resource, _, _ in considered.recording.requests)
-    acted = {(shown.place, shown.revision) for change in considered.writes for shown in change.why}
+    acted: dict[tuple[ObjectPlace, int], list[RecordedChange]] = {}
+    for change in considered.writes:
+        for shown in change.why:
+            acted.setdefault((shown.place, shown.revision), []).append(change)
     for place, of_object in transitions(considered).items():
         by_others = [
             each
             for each in of_object
             if not each.change.is_of_controller and (reads_pods or not _says_only_where(each.change))
         ]
-        for missed, after in pairwise(by_others):
+        for n, missed in enumerate(by_others[:-1]):
             if missed.change.author != WORKLOAD and (place, missed.change.revision) not in acted:
                 continue
             begins = _just_before(missed, of_object)
+            later = by_others[n + 1 :]
+            after = next((each for each in later if _is_another(missed, each)), later[0])
             if begins is None or _ends_between(missed, after, of_object):
                 continue
             view: Object = {"resource": place.resource, "name": place.name, "hold": True}
@@ -174,8 +178,27 @@ def unobserved(considered: Considered) -> Iterator[RunPlan]:
                     {"when": after.trigger, "release": True},
                 ),
                 about=("unobserved", place.resource, missed.what, after.what),
-                worth=1.0 + sum(each.change.author == WORKLOAD for each in (missed, after)),
+                worth=1.0
+                + sum(each.change.author == WORKLOAD for each in (missed, after))
+                + _worth_of_acting(considered, missed, acted.get((place, missed.change.revision), ())),
             )
+
+
+def _worth_of_acting(considered: Considered, missed: Transition, acted: Sequence[RecordedChange]) -> float:
+    """A state costs most to miss if the controller takes something away at once when it sees it."""
+    begun = bursts(considered.recording)
+    if not any(begun[change.step] == begun[missed.change.step] for change in acted):
+        return 0.0
+    return 0.9 if _take_away(burst_after(considered.recording, missed.change)) else 0.3
+
+
+def _is_another(missed: Transition, later: Transition) -> bool:
+    """Whether a later state of the object does not show what has changed."""
+    if missed.path is None or later.change.effect != "update":
+        return True
+    if is_deleting(missed.change.after) and not is_deleting(missed.change.before):
+        return False  # the time of a deletion may change, but not that it has begun
+    return bool(at(later.change.after, missed.path) != at(missed.change.after, missed.path))
 
 
 def _says_only_where(change: RecordedChange) -> bool:

@@ -21,21 +21,22 @@ from noxu.testing.handle import Noxu
 
 QUIET: Final = 0.1  # seconds without a request, after which time passes
 LOOK_EVERY: Final = 0.02  # seconds
+PASSES_WITHIN: Final = 20.0  # seconds, when nothing is waited for meanwhile: a controller may be busy
 
 
 def passing_time(noxu: Noxu, at_most: float) -> AbstractContextManager[None]:
     """Let up to `at_most` seconds of object time pass while the block runs."""
-    return meanwhile("time", lambda over: _pass_until(noxu, at_most, over))
+    return meanwhile("time", lambda over: _pass_until(noxu, at_most, at_most, over))
 
 
 def pass_time(noxu: Noxu, seconds: float) -> None:
     """Let object time pass, from one due time to the next."""
     with contextlib.suppress(Stopped, CancelledError):  # the exploration is ended
-        _pass_until(noxu, seconds, threading.Event())
+        _pass_until(noxu, seconds, min(seconds, PASSES_WITHIN), threading.Event())
 
 
-def _pass_until(noxu: Noxu, left: float, over: threading.Event) -> None:
-    until = time.monotonic() + left
+def _pass_until(noxu: Noxu, left: float, within: float, over: threading.Event) -> None:
+    until = time.monotonic() + within
     while left > 0 and time.monotonic() < until and not over.wait(LOOK_EVERY):
         with contextlib.suppress(ApiError):  # it is busy: time passes by itself, up to the same moment
             noxu.idle(QUIET, QUIET * 2)

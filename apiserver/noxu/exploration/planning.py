@@ -12,7 +12,7 @@
     spec         each field of a custom resource (`--mutate`)                it is changed, and changed back
 
 A crash after the last write of a burst changes nothing, because the controller starts in the state that it has reached. Plans
-that differ only in the name of an object are duplicates: the first and the last of them stay. All functions are pure.
+that differ only in the name of an object are duplicates: the best and the last of them stay. All functions are pure.
 """
 
 from __future__ import annotations
@@ -63,15 +63,16 @@ def plans(considered: Considered, classes: Sequence[str] = ()) -> list[RunPlan]:
 
 
 def _without_duplicates(found: Iterable[RunPlan]) -> list[RunPlan]:
-    """The first and the last plan of each shape (`about`); the last one has less to say."""
+    """Of each shape (`about`) the first one of the greatest worth, and the last of the others, which has less to say."""
     by_shape: dict[tuple[str, ...], list[RunPlan]] = {}
     for plan in found:
         by_shape.setdefault(plan.about, []).append(plan)
-    return [
-        plan
-        for first, *others in by_shape.values()
-        for plan in (first, *(other._replace(worth=other.worth - SEEN_BEFORE) for other in others[-1:]))
-    ]
+    kept: list[RunPlan] = []
+    for alike in by_shape.values():
+        best = max(alike, key=lambda plan: plan.worth)
+        others = [plan for plan in alike if plan is not best]
+        kept += [best, *(other._replace(worth=other.worth - SEEN_BEFORE) for other in others[-1:])]
+    return kept
 
 
 # -- requests ---------------------------------------------------------------------------------------------------------

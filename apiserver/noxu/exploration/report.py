@@ -19,7 +19,7 @@ from xml.sax.saxutils import escape, quoteattr
 import orjson
 
 from noxu.arguments.explore import CLASSES
-from noxu.exploration import coverage
+from noxu.exploration import coverage, older_kinds
 from noxu.exploration.exploring import Confirmed, Explored, Judged
 from noxu.exploration.findings import RunFinding
 from noxu.exploration.masks import MaskedNames, shape_of
@@ -69,6 +69,8 @@ def refusal_lines(recording: RunRecording) -> Iterator[str]:
     """What the controller has asked for in a clean run and never got: it may lack something that is not explored then."""
     for what, number, said in recording.refusals:
         yield f"without any fault every {what} is refused, {_count(number, 'time')}: {said[:MAX_LINE]}"
+    for name in older_kinds.missed(recording.output):
+        yield f"without any fault it finds no {name}, which is not served: {older_kinds.advice(name)}"
 
 
 def log_lines(output: str, most: int = MAX_LOG) -> list[str]:

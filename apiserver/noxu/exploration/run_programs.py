@@ -32,6 +32,8 @@ FIRST_IDLE_WITHIN: Final = 30.0  # seconds, if no run has shown yet how long it 
 SLOWER: Final = 5.0  # so many times as long as in the clean runs may it take
 MIN_PATIENCE: Final = 1.5  # seconds
 MAX_PATIENCE: Final = 6.0
+BESIDE: Final = "beside"
+"""How the users begin of programs that are no controllers: what they write counts as the workload's."""
 OUTPUT: Final = "output"  # the file of what programs say
 GRACE: Final = 1.0  # seconds between SIGTERM and SIGKILL at the end of a run, which is recorded by then
 IN_VAIN: Final = 4
@@ -65,6 +67,8 @@ class RunPrograms:
     started: list[TestedProgram]
     users: list[str]
     log: Path
+    beside: list[TestedProgram] = field(default_factory=list)
+    """What the programs connect to: it has begun before them, and is not started again."""
     clock: Callable[[], float] = time.monotonic
     """What limits are measured with: a `FairClock`."""
     kills: int = 0
@@ -74,8 +78,8 @@ class RunPrograms:
     known: KnownTimes = field(default_factory=KnownTimes)
     slept: float = 0.0
     """For how many seconds has been waited because all were known to sleep."""
-    waits_left_out: bool = False
-    """Whether the workload has not waited for something, because a plan has hidden it from the controller."""
+    left_out: float = 0.0
+    """For how many seconds the workload has not waited for something, because a plan has hidden it from the controller."""
     webhooks: int = 0
     """The port of their webhooks; 0: they have none."""
     serving: set[tuple[int, int]] = field(default_factory=set)
@@ -103,6 +107,10 @@ def made(
     programs.clock = FairClock(looking_at(lambda: [each.pid for each in programs.started if each.pid]))
     home = directory / "home"
     home.mkdir()
+    for number, each in enumerate(exploration.beside, 1):
+        kubeconfig = str(server.user(f"{BESIDE}-{number}", ["system:masters"]).kubeconfig)
+        environment = _environment(each, kubeconfig, home, server.url)
+        programs.beside.append(_program(server, each, each.command, environment, programs.log))
     if exploration.webhooks is not None:
         programs.webhooks = exploration.webhooks.port
         certificates = exploration.webhooks.directory or f"$TMPDIR/{'/'.join(webhook_servers.SERVING)}"
@@ -121,19 +129,35 @@ def made(
                 _write_files_of_pod(server, user, files, environment)
             pod_mounts.write_hosts(files, controller.hosts)
             words = pod_mounts.words(files, words)
-        program = server.program(
-            words,
-            restart=True,
-            log=programs.log,
-            environment=environment,
-            inherit=False,
-            directory=controller.directory,
-        )
-        program.grace = GRACE
+        program = _program(server, controller, words, environment, programs.log, restart=True)
         program.after_life = partial(after_life, server, name)
         programs.started.append(program)
         programs.users.append(name)
     return programs
+
+
+def _program(
+    server: ExploredServer,
+    wanted: ControllerCommand,
+    words: Sequence[str],
+    environment: dict[str, str],
+    log: Path,
+    *,
+    restart: bool = False,
+) -> TestedProgram:
+    program = server.program(
+        words, restart=restart, log=log, environment=environment, inherit=False, directory=wanted.directory
+    )
+    program.grace = GRACE
+    return program
+
+
+def ended_beside(programs: RunPrograms, exploration: Exploration) -> str:
+    """Which program beside the controller has ended, although it is to run as long as that; "" for none."""
+    for wanted, program in zip(exploration.beside, programs.beside, strict=True):
+        if program.statuses:
+            return f"beside: {' '.join(wanted.command)} ended with status {program.statuses[0]}:\n{tail(programs.log)}"
+    return ""
 
 
 def _write_files_of_pod(server: ExploredServer, user: TestUser, directory: Path, environment: dict[str, str]) -> None:

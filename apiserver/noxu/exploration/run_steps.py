@@ -28,7 +28,6 @@ from noxu.values import Object
 FIRST_QUIET: Final = 1.0  # seconds without a request, after which a program has started that is not known yet
 LOOKS_EVERY: Final = 0.02  # seconds
 WITH_VIEW: Final = 1.5  # seconds for a run to become idle whose controller sees the past
-TIME_OF_A_WAIT: Final = 20.0  # seconds of object time, in which what is waited for may come about
 SILENT: Final = 0.3  # seconds
 LISTS_WITHIN: Final = 5.0  # seconds
 LOOKS_AT_SLEEP: Final = 1.0  # seconds
@@ -46,6 +45,8 @@ def start(server: ExploredServer, programs: RunPrograms, exploration: Exploratio
         asked = {request.user for request in server.requests()}
         if asked.issuperset(programs.users):
             break
+        if ended := run_programs.ended_beside(programs, exploration):
+            raise RunFailed(ended)
         if all(program.statuses for program in programs.started):
             statuses = ", ".join(str(program.statuses[0]) for program in programs.started)
             raise RunFailed(
@@ -80,7 +81,7 @@ def run_step(
         time.sleep(exploration.quiet)  # as at the end
         _settle(server, programs, exploration.quiet)
     if not waits:
-        programs.waits_left_out = True
+        programs.left_out = max(programs.left_out, step.wanted["timeout"])
     else:
         try:
             with _ending_views(server, programs, moves) if step.kind == "wait" else contextlib.nullcontext():
@@ -89,9 +90,9 @@ def run_step(
             failure = _after_sleep(server, programs, step, exploration, str(error))
     _await_lists(server, moves)
     never_idle = settle_with_moves(server, programs, exploration.quiet, moves)
-    if programs.waits_left_out and not never_idle and not moves.views:
-        programs.waits_left_out = False
-        pass_time(server, TIME_OF_A_WAIT)
+    if programs.left_out and not never_idle and not moves.views:
+        pass_time(server, programs.left_out)
+        programs.left_out = 0.0
         never_idle = _settle(server, programs, exploration.quiet)
     return StepResult(f"step {number}: {step.title}", time.monotonic() - began, failure, never_idle, bool(moves.views))
 

@@ -26,7 +26,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, TypeAlias
 
-from noxu.exploration import invariants, pod_mounts, processes, run_programs, run_steps, steps, webhook_servers
+from noxu.exploration import (
+    invariants,
+    older_kinds,
+    pod_mounts,
+    processes,
+    run_programs,
+    run_steps,
+    steps,
+    webhook_servers,
+)
 from noxu.exploration.findings import own_steps
 from noxu.exploration.meanwhile import meanwhile
 from noxu.exploration.plans import RunPlan
@@ -89,10 +98,11 @@ def allow() -> None:
 
 def check(exploration: Exploration) -> Exploration:
     """The exploration, ready to run: its programs exist, and find what they need. Raises NotRunnable, SettingsError, LoadError."""
-    for controller in exploration.controllers:
-        check_command(controller.command[0])
-    if exploration.answers and exploration.nodes is None:
-        raise SettingsError("exec: there are no pods without simulated nodes: add `nodes: 1`")
+    for program in (*exploration.controllers, *exploration.beside):
+        check_command(program.command[0])
+    for name, given in (("exec", exploration.answers), ("stages", exploration.stages)):
+        if given and exploration.nodes is None:
+            raise SettingsError(f"{name}: there are no pods without simulated nodes: add `nodes: 1`")
     for controller in exploration.controllers:
         if controller.has_mounts and (failure := pod_mounts.failure()):
             what, instead = (
@@ -127,14 +137,15 @@ def _run(
     exploration: Exploration, plan: RunPlan, known: KnownTimes, directory: Path, is_usual: IsUsual
 ) -> RunRecording:
     began = time.monotonic()
-    options: dict[str, Any] = {} if exploration.nodes is None else {"nodes": exploration.nodes}
+    options: dict[str, Any] = {}
+    if exploration.nodes is not None:
+        options |= {"nodes": exploration.nodes, "stages": exploration.stages}
     if exploration.webhooks is not None:
         options["services"] = exploration.webhooks.services
         options["address"] = f"{webhook_servers.HOST}:{exploration.webhooks.port}"
+    kinds = [older_kinds.write(each, directory) if isinstance(each, str) else each for each in exploration.kinds]
     with (
-        ExploredServer(
-            manifests=exploration.manifests, kinds=exploration.kinds, history="all", tls=True, **options
-        ) as server,
+        ExploredServer(manifests=exploration.manifests, kinds=kinds, history="all", tls=True, **options) as server,
         contextlib.ExitStack() as open_,
     ):
         open_.enter_context(_interruptible(server))
@@ -145,7 +156,7 @@ def _run(
         loaded, bounds, results = server.revision, list[int](), list[StepResult]()
 
         with server.faults({"rules": list(plan.faults)}) as faults:
-            for program in programs.started:
+            for program in (*programs.beside, *programs.started):
                 open_.enter_context(program)
             results.append(run_steps.start(server, programs, exploration))
             watched = run_programs.watches(server, programs.users)
@@ -162,6 +173,8 @@ def _run(
                 if plan.is_clean and (results[-1].failure or results[-1].never_idle):
                     break
             fired = list(faults.fired)
+        if ended := run_programs.ended_beside(programs, exploration):
+            raise RunFailed(ended)
         ports = processes.fixed_ports(processes.of_directory(directory))
         results.append(run_steps.end(server, programs, moves, exploration))
         changes, objects = server.changes(loaded, bounds), server.stored()

@@ -181,17 +181,19 @@ class ExploredServer(Noxu):
         server, changes = self._server, list[RecordedChange]()
         store, history = server.plane.store, server.history
         assert history is not None  # an explored server keeps one
-        searching = Searching()
+        searching, until_then = Searching(), dict[str, tuple[Shown, ...]]()
         async for event in events_between(store, EVERYTHING, after, store.revision):
             named = described(event.key)
             place = ObjectPlace(named["resource"], named["namespace"], named["name"])
-            if _is_skipped(place, _value_of(event)):
-                continue
             write = await history.of(event.revision)
             author = _author(write)
             shown: tuple[Shown, ...] = ()
             if write is not None and author.startswith(CONTROLLER):
-                shown = tuple(map(_shown, await why(store, history, write, searching, MAX_SHOWN)))
+                causes = map(_shown, await why(store, history, write, searching, MAX_SHOWN))
+                shown = (*causes, *until_then.pop(author, ()))
+            if _is_skipped(place, _value_of(event)):
+                until_then[author] = shown  # that it has said so is no reason for its next write
+                continue
             changes.append(_change(event, place, write, author, shown, bisect_right(steps, event.revision - 1)))
         return changes
 

@@ -1,8 +1,9 @@
 """What to explore: `explore.yaml`, or the arguments of the command, read and checked.
 
     manifests: [config/crd, config/rbac]    # what every run begins with
-    kinds: [policy.json]                    # OpenAPI documents of kinds that this server does not have
+    kinds: [CronJob.v1beta1.batch]          # older versions of built-in kinds; OpenAPI documents of other kinds
     nodes: 2                                # simulated; none: no controllers of workloads
+    stages: [stages.yaml]                   # files of docs/stages.md: what happens to pods and other objects
     exec: succeed                           # what a command in a pod answers; none: it is refused; or rules:
     # exec: [{pods: "db-*", command: [psql, -c, "*"], stdout: "1", code: 0}, …]
     controller:
@@ -11,6 +12,7 @@
       directory: .
       inCluster: true                       # it reads the well-known files of a pod
       hosts: {a-client.default.svc.cluster.local: 127.0.0.1}    # where it finds what it connects to
+    beside: {command: [python3, stub.py]}   # what it connects to, new for each run; several: a list
     webhooks: true                          # it serves them: {port: 9443, certDir: $TMPDIR/k8s-webhook-server/serving-certs}
     workload: [{apply: sample.yaml}, …]     # see steps.py
     invariants:                             # CEL over objects('plural'), when a run is idle or at every revision
@@ -36,7 +38,7 @@ import yaml
 from noxu.arguments.explore import CLASSES
 from noxu.config import ServiceName
 from noxu.control.arguments import duration
-from noxu.exploration import invariants, steps
+from noxu.exploration import invariants, older_kinds, steps
 from noxu.exploration.invariants import Invariant
 from noxu.exploration.steps import WorkloadStep
 from noxu.features import meant
@@ -93,11 +95,15 @@ class Exploration:
     controllers: tuple[ControllerCommand, ...]
     workload: tuple[WorkloadStep, ...]
     manifests: tuple[Source, ...] = ()
-    kinds: tuple[Path, ...] = ()
-    """OpenAPI documents, as `noxu serve --kinds` has them."""
+    kinds: tuple[Path | str, ...] = ()
+    """OpenAPI documents, as `noxu serve --kinds` has them, and names of older versions of built-in kinds."""
     nodes: int | None = None
     answers: tuple[CommandRule, ...] = ()
     """What commands in simulated pods answer; a command without a rule is refused."""
+    stages: tuple[Path, ...] = ()
+    """Files of stages, as `noxu serve --stages` has them."""
+    beside: tuple[ControllerCommand, ...] = ()
+    """Programs that begin and end with each run, and are no controllers: what these connect to."""
     invariants: tuple[Invariant, ...] = ()
     ignore: tuple[str, ...] = ()
     budget: float = BUDGET
@@ -164,21 +170,33 @@ def _check_names(value: Object, known: Mapping[str, object] | Sequence[str], pla
             )
 
 
-_OF_CONTROLLER: Final = ("command", "environment", "directory", "inCluster", "hosts")
+_OF_PROGRAM: Final = ("command", "environment", "directory")
+_OF_CONTROLLER: Final = (*_OF_PROGRAM, "inCluster", "hosts")
 
 
 def _controllers(value: Json, directory: Path) -> tuple[ControllerCommand, ...]:
+    return _programs(value, directory, "controller", _OF_CONTROLLER)
+
+
+def _beside(value: Json, directory: Path) -> tuple[ControllerCommand, ...]:
+    found = _programs(value, directory, "beside", _OF_PROGRAM)
+    if not all(each.command for each in found):
+        raise SettingsError("beside: it lacks command, such as [python3, stub.py]")
+    return found
+
+
+def _programs(value: Json, directory: Path, name: str, known: Sequence[str]) -> tuple[ControllerCommand, ...]:
     values = value if isinstance(value, list) else [value]
     return tuple(
-        _controller(each, directory, f"controller[{n}]" if isinstance(value, list) else "controller")
+        _program(each, directory, f"{name}[{n}]" if isinstance(value, list) else name, known)
         for n, each in enumerate(values)
     )
 
 
-def _controller(value: Json, directory: Path, place: str) -> ControllerCommand:
+def _program(value: Json, directory: Path, place: str, known: Sequence[str]) -> ControllerCommand:
     if not isinstance(value, dict):
-        raise SettingsError(f"{place}: it is an object with {', '.join(_OF_CONTROLLER)}")
-    _check_names(value, _OF_CONTROLLER, f"{place}.")
+        raise SettingsError(f"{place}: it is an object with {', '.join(known)}")
+    _check_names(value, known, f"{place}.")
     command = value.get("command", [])
     if not isinstance(command, list) or not all(isinstance(word, str) for word in command):
         raise SettingsError(f"{place}.command: it is a list of words, such as [./bin/manager, --verbose]")
@@ -249,6 +267,13 @@ def _files(value: Json, directory: Path) -> tuple[Path, ...]:
     return paths
 
 
+def _kinds(value: Json, directory: Path) -> tuple[Path | str, ...]:
+    names = [text for text in _texts(value, directory) if older_kinds.is_name(text)]
+    for name in names:
+        older_kinds.document(name)
+    return (*names, *_files([text for text in _texts(value, directory) if text not in names], directory))
+
+
 def _texts(value: Json, _directory: Path) -> tuple[str, ...]:
     values = [value] if isinstance(value, str) else value
     if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
@@ -313,10 +338,12 @@ def _seconds(value: Json, _directory: Path) -> float:
 
 _FIELDS: Final[Mapping[str, tuple[str, Any]]] = {
     "manifests": ("manifests", _sources),
-    "kinds": ("kinds", _files),
+    "kinds": ("kinds", _kinds),
     "nodes": ("nodes", _number),
     "exec": ("answers", _answers),
+    "stages": ("stages", _files),
     "controller": ("controllers", _controllers),
+    "beside": ("beside", _beside),
     "workload": ("workload", lambda value, directory: tuple(steps.parse(value, directory))),
     "invariants": ("invariants", _invariants),
     "ignore": ("ignore", _texts),

@@ -51,6 +51,8 @@ class Transition(NamedTuple):
     trigger: Object
     what: str
     """In words: `its deletion began`, `spec.replicas went from 3 to 1`."""
+    path: tuple[str, ...] | None = None
+    """The field that an update has changed, as the trigger says; None: it was created or deleted."""
 
 
 def transitions(considered: Considered) -> dict[ObjectPlace, list[Transition]]:
@@ -67,7 +69,9 @@ def found_again(considered: Considered) -> Iterator[Transition]:
     for change in considered.recording.changes:
         if change.step and not is_generated_name(change.object):
             for trigger, what in list(triggers_of(change))[:1]:
-                yield Transition(change, when(considered.recording, change, trigger), what)
+                changed = [triggers.steps_of(path) for path in trigger.get("changed") or ()]
+                path = changed[0] if changed else None
+                yield Transition(change, when(considered.recording, change, trigger), what, path)
 
 
 def is_generated_name(value: Object) -> bool:

@@ -55,8 +55,15 @@ def _deletions(recording: RunRecording) -> dict[str, str]:
     return asked
 
 
+MADE: Final = "made"
+"""In the place of an effect: a creation, whoever's it is."""
+
+
 def in_bursts(recording: RunRecording) -> Iterator[tuple[str, Shape, int]]:
     names, begun = MaskedNames(recording), bursts(recording)
+    for change in recording.changes:
+        if change.effect == "create":
+            yield MADE, shape_of(change.place, change.object, names), begun[change.step]
     for effect in ("create", "delete"):
         for change in _writes_of(recording, effect):
             yield effect, shape_of(change.place, change.object, names), begun[change.step]
@@ -83,17 +90,20 @@ def _extra(
 def _in_vain(shape: Shape, clean: CleanRuns, recording: RunRecording) -> set[int]:
     """The revisions of deletions that take back what was made because of an old view, in the burst in which it was made.
 
-    Any controller makes again what it does not know to be gone; as it takes that away when it knows, nothing has happened.
+    Any controller makes again what it does not know to be gone; as it takes that away when it knows, nothing has happened. What is
+    made in that burst of the clean runs, too, was not made because of the view.
     """
     begins = [made["revision"] for made in recording.fired if _views(made.get("move") or {})]
     if not begins:
         return set()
     names, begun, seen, found = MaskedNames(recording), bursts(recording), Counter[int](), set[int]()
-    made = {
-        _uid(change): begun[change.step]
-        for change in recording.changes
-        if change.effect == "create" and change.revision > begins[0]
-    }
+    made, makes = dict[str, int](), Counter[int]()
+    for change in recording.changes:
+        if change.effect == "create" and shape_of(change.place, change.object, names) == shape:
+            step = begun[change.step]
+            makes[step] += 1
+            if change.revision > begins[0] and makes[step] > clean.in_bursts.get((MADE, shape, step), 0):
+                made[_uid(change)] = step
     deletions = [
         change for change in _writes_of(recording, "delete") if shape_of(change.place, change.object, names) == shape
     ]

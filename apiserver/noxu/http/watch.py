@@ -541,7 +541,7 @@ class Stream:
         """Do with the events of changes what faults want. Raises _Closed, Compacted, ConnectionError."""
         for change in changes:
             frames = self._frames_of_portion([change])
-            for step in faults.steps(change.key) if frames else ():
+            for step in faults.steps(change.key, change.revision) if frames else ():
                 if step == "send":
                     await self._send(frames)
                 elif step == "close":

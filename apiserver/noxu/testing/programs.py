@@ -194,10 +194,11 @@ class ProgramCalls:
         Faults may be about it before it starts: `operator = noxu.program(…)`, `with noxu.fault(process="kill", …), operator:`.
 
         `restart`: start it again when it has ended or was killed, always (True) or at most so many times. `log`: a file for its
-        output, and a line for each start and exit. `environment`: further variables; without `inherit` these are all, with PATH.
+        output, and a line for each start and exit. `environment`: further variables; without `inherit` these are all, with PATH,
+        and whether KUBECONFIG and NOXU_URL are among them is up to the caller.
         `directory`: where it runs.
         """
-        variables = {"KUBECONFIG": str(self.kubeconfig), "NOXU_URL": self.url}
+        variables = {"KUBECONFIG": str(self.kubeconfig), "NOXU_URL": self.url} if inherit else {}
         restarts = None if restart is True else int(restart)
         run = ProgramRun(0.0, restarts, None if log is None else Path(log))
         words = [os.fspath(word) for word in command]

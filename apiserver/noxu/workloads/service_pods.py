@@ -73,8 +73,9 @@ def belongs(pod: Object, *, if_terminating: bool) -> bool:
 
 
 def addresses(pod: Object, family: Family) -> list[str]:
+    """Those that endpoints may have. Those of loopback, which a person may give to the pods of a node, they may not."""
     parsed = [ipaddress.ip_address(address) for address in _addresses(pod)]
-    return [str(address) for address in parsed if family == f"IPv{address.version}"]
+    return [str(address) for address in parsed if family == f"IPv{address.version}" and not address.is_loopback]
 
 
 def families(service: Object) -> list[Family]:

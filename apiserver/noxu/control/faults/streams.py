@@ -54,9 +54,9 @@ class StreamFaults:
         """The revision that the stream may show at most; None: all."""
         return self._limit
 
-    def steps(self, key: Key) -> Sequence[Step]:
-        """What happens instead of sending the event of an object."""
-        missed = {objects.rule for objects in self.hidden if objects.has(key)}
+    def steps(self, key: Key, revision: Revision) -> Sequence[Step]:
+        """What happens instead of sending the event of an object. A stream may be behind: what was before a view is shown."""
+        missed = {objects.rule for objects in self.hidden if objects.has(key) and objects.revision < revision}
         if missed:
             self.missed |= missed  # in place: it lasts as long as the views do
             return ()
