@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from noxu.console.controller_causes import MAX_CAUSES
 from noxu.console.timeline import (
+    MAX_CAUSES,
     MAX_RECENT,
     RecentEvents,
     Sight,

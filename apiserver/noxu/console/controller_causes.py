@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from noxu.console.timeline import MAX_CAUSES
 from noxu.control.recorded_writes import RecordedWrite
 from noxu.control.write_log import decoded
 from noxu.registry.served_resources import LiveResources
@@ -19,7 +20,6 @@ from noxu.registry.stored_object import key_of
 from noxu.values import Object
 from noxu_storage.types import Event, Key, Revision
 
-MAX_CAUSES: Final = 8  # of a write, the newest: more arrows to one point say nothing
 MAX_KNOWN: Final = 40_000  # objects; of more than that, the half that was written last is kept
 
 

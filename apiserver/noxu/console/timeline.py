@@ -23,7 +23,6 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-from noxu.console.controller_causes import MAX_CAUSES
 from noxu.control.causes import spans
 from noxu.control.recorded_requests import RecordedRequest
 from noxu.control.recorded_writes import RecordedWrite
@@ -33,6 +32,7 @@ from noxu.registry.trace import HookCall
 from noxu.values import Object
 from noxu_storage.types import Event, Key, Revision
 
+MAX_CAUSES: Final = 8  # of a mark, the newest: more arrows to one point say nothing
 MAX_LOOKED_AT: Final = 500  # events in which the causes of one write are looked for, the newest
 MAX_RECENT: Final = 20_000
 MAX_REVISION: Final = 2**63 - 1
