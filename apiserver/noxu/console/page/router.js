@@ -3,7 +3,7 @@
 //     #/at/812/widgets.example.com/default/a?tab=diff   {name: "at", path: ["812", "widgets.example.com", …], query: {tab: "diff"}}
 //
 // A segment is percent-encoded, an empty one is "-": `#/at/now/nodes/-/a`.
-import { useEffect, useState } from "./vendor/preact.js";
+import { useLayoutEffect, useState } from "./vendor/preact.js";
 
 function parseRoute(hash) {
   const [path, query] = hash.replace(/^#\/?/, "").split("?");
@@ -39,7 +39,7 @@ export function go(href, replace = false) {
 
 export function useRoute() {
   const [route, setRoute] = useState(() => parseRoute(location.hash));
-  useEffect(() => {
+  useLayoutEffect(() => { // with the first render: an address that is given right after it would be missed
     const changed = () => setRoute(parseRoute(location.hash));
     addEventListener("hashchange", changed);
     return () => removeEventListener("hashchange", changed);
