@@ -64,7 +64,7 @@ def has_selectors(scope: WatchScope) -> bool:
     return bool(scope.labels or scope.fields)
 
 
-class Shown(NamedTuple):
+class ShownPlace(NamedTuple):
     """The watches that show a place, unless their selectors leave an object out.
 
     All `lanes` have been sent each event of it after `after` and up to `upto`; where selectors have to be asked, there is none such.
@@ -76,11 +76,11 @@ class Shown(NamedTuple):
     upto: Revision
 
 
-def _shown(sights: Sequence[Sight]) -> Shown:
+def _place(sights: Sequence[Sight]) -> ShownPlace:
     lanes = [*dict.fromkeys(sight.lane for sight in sights)]
     if any(has_selectors(sight.scope) for sight in sights):
-        return Shown(sights, lanes, 0, 0)
-    return Shown(
+        return ShownPlace(sights, lanes, 0, 0)
+    return ShownPlace(
         sights,
         lanes,
         max((sight.after for sight in sights), default=0),
@@ -88,7 +88,7 @@ def _shown(sights: Sequence[Sight]) -> Shown:
     )
 
 
-def receivers(event: Event, shown: Shown, selects: Callable[[WatchScope, Event], bool]) -> list[str]:
+def receivers(event: Event, shown: ShownPlace, selects: Callable[[WatchScope, Event], bool]) -> list[str]:
     """The lanes that have been sent an event. `selects` is asked about watches with selectors. The list is not changed."""
     revision = event.revision
     if shown.after < revision <= shown.upto:
@@ -105,22 +105,22 @@ class Sights:
 
     def __init__(self, sights: Iterable[Sight] = ()) -> None:
         self._of: dict[tuple[str, str | None, str], list[Sight]] = {}
-        self._of_places: dict[tuple[str, str], Shown] = {}  # those of all names: found once for many objects
+        self._of_places: dict[tuple[str, str], ShownPlace] = {}  # those of all names: found once for many objects
         for sight in sights:
             self._of.setdefault(sight.scope[:3], []).append(sight)
         self._have_names = any(name for _, _, name in self._of)
         self.have_selectors = any(has_selectors(sight.scope) for there in self._of.values() for sight in there)
 
-    def showing(self, key: Key) -> Shown:
+    def showing(self, key: Key) -> ShownPlace:
         """Those that show an object, unless their selectors leave it out."""
         collection, partition, name = key
         found = self._of_places.get((collection, partition))
         if found is None:
-            found = self._of_places[collection, partition] = _shown(
+            found = self._of_places[collection, partition] = _place(
                 self._at((collection, None, ""), (collection, partition, ""))
             )
         named = self._at((collection, partition, name), (collection, None, name)) if self._have_names else None
-        return _shown([*found.sights, *named]) if named else found
+        return _place([*found.sights, *named]) if named else found
 
     def _at(self, *scopes: tuple[str, str | None, str]) -> list[Sight]:
         return [sight for scope in scopes for sight in self._of.get(scope, ())]
