@@ -193,6 +193,13 @@ def test_a_state_is_missed_until_it_is_another_one() -> None:
     ]
 
 
+def test_a_state_that_lasts_until_the_object_goes_is_missed_until_the_next_one() -> None:
+    assert [title for title in titles(deletion_and_creation(), "unobserved") if "from 2 to 1:" in title] == [
+        "the controller does not see of widgets a that spec.size went from 2 to 1: only what came before, and that then its "
+        "deletion began"
+    ]
+
+
 def test_of_states_that_are_alike_one_comes_first_that_makes_the_controller_delete_something() -> None:
     script = Script()
     script.write("workload", "create", WIDGETS, "a", spec={"size": 1})

@@ -163,9 +163,11 @@ def unobserved(considered: Considered) -> Iterator[RunPlan]:
                 continue
             begins = _just_before(missed, of_object)
             later = by_others[n + 1 :]
-            after = next((each for each in later if _is_another(missed, each)), later[0])
-            if begins is None or _ends_between(missed, after, of_object):
+            another = next((each for each in later if _is_another(missed, each)), later[0])
+            possible = [each for each in (another, later[0]) if not _ends_between(missed, each, of_object)]
+            if begins is None or not possible:
                 continue
+            after = possible[0]
             view: Object = {"resource": place.resource, "name": place.name, "hold": True}
             if place.namespace:
                 view["namespace"] = place.namespace
