@@ -1,12 +1,9 @@
-"""What operators ask the nodes of Cassandra that they have deployed, and a node that says yes: over HTTP, at the address of its pod.
+"""The sidecar of each node of Cassandra, as far as instaclustr's operator asks it: for its state, and to decommission it.
 
     python conformance/explored/cassandra_nodes.py PORT
 
 It listens at all addresses of loopback, which are those of the simulated pods, so it knows which node is asked. A node is NORMAL,
 and DECOMMISSIONED when that has been asked of it. It keeps that for as long as it runs: a run of an exploration has its own.
-
-    4567   the sidecar of instaclustr's operator: GET /status, POST /operations
-    8080   the management API of cass-operator: all calls succeed, and no node knows others
 """
 
 from __future__ import annotations
@@ -16,7 +13,7 @@ import sys
 import uuid
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Final
+from typing import Final
 
 _decommissioned: Final[set[str]] = set()
 
@@ -28,7 +25,7 @@ class Node(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         state = "DECOMMISSIONED" if self._address in _decommissioned else "NORMAL"
-        self._answer(HTTPStatus.OK, {"nodeState": state, "entity": []})
+        self._answer(HTTPStatus.OK, {"nodeState": state})
 
     def do_POST(self) -> None:
         asked = self.rfile.read(int(self.headers.get("Content-Length") or 0))
@@ -36,7 +33,7 @@ class Node(BaseHTTPRequestHandler):
             _decommissioned.add(self._address)
         self._answer(HTTPStatus.CREATED, {}, Location=f"/operations/{uuid.uuid4()}")
 
-    def _answer(self, status: HTTPStatus, value: dict[str, Any], **headers: str) -> None:
+    def _answer(self, status: HTTPStatus, value: dict[str, str], **headers: str) -> None:
         body = json.dumps(value).encode()
         self.send_response(status)
         for name, text in {"Content-Type": "application/json", "Content-Length": str(len(body)), **headers}.items():

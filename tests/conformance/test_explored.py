@@ -32,6 +32,14 @@ def test_what_runs_beside_the_controller_is_known(tmp_path: Path) -> None:
     assert [bug.issue for bug in bugs] == [312, 314, 410]
 
 
+def test_stages_are_beside_the_file(tmp_path: Path) -> None:
+    (tmp_path / "deploy" / "crds").mkdir(parents=True)
+    exploration, bugs = read(FILES / "instaclustr.yaml", {"CHECKOUT": str(tmp_path), "BINARY": "/bin/manager"})
+    assert exploration.stages == (FILES / "pods-end-slowly.yaml",)
+    assert (exploration.nodes, exploration.beside[0].command) == (0, ("python3", "cassandra_nodes.py", "4567"))
+    assert [bug.issue for bug in bugs] == [398, 402, 407]
+
+
 def test_a_bug_is_known_by_its_class_its_plan_and_its_sentence() -> None:
     bug = KnownBug(1, "stale", "deletion began", "deleted statefulsets")
     finding = RunFinding("deleted", "a", "the controller deleted statefulsets.apps default/a at revision 9")

@@ -193,6 +193,13 @@ def test_a_state_is_missed_until_it_is_another_one() -> None:
     ]
 
 
+def test_a_state_that_lasts_until_the_object_goes_is_missed_until_the_next_one() -> None:
+    assert [title for title in titles(deletion_and_creation(), "unobserved") if "from 2 to 1:" in title] == [
+        "the controller does not see of widgets a that spec.size went from 2 to 1: only what came before, and that then its "
+        "deletion began"
+    ]
+
+
 def test_of_states_that_are_alike_one_comes_first_that_makes_the_controller_delete_something() -> None:
     script = Script()
     script.write("workload", "create", WIDGETS, "a", spec={"size": 1})
@@ -265,6 +272,24 @@ def test_a_wish_in_a_list_is_found_again() -> None:
         ("spec.racks[0] went away", ["spec.racks"]),
         ("status changed", ["status"]),
     ]
+
+
+def test_a_wish_outside_of_a_spec_is_one() -> None:
+    """Some custom resources have no spec: all that is neither status nor metadata is wanted."""
+    script = Script()
+    script.write("workload", "create", WIDGETS, "a", targets=["one"])
+    for step, targets in enumerate((["one", "two"], ["two"]), 2):
+        script.step = step
+        script.write("workload", "patch", WIDGETS, "a", targets=targets, status={"conditions": [{"type": str(step)}]})
+        script.write("controller", "create", CONFIGS, f"a-{step}", data={"n": "1"})
+    assert (
+        "the controller does not see of widgets a that targets[1] became two: only what came before, and that then targets[0] went from one to two"
+        in titles(script, "unobserved")
+    )
+    assert any(
+        title.endswith("sees widgets as it was before targets[0] went from one to two")
+        for title in titles(script, "stale")
+    )
 
 
 def test_what_the_controller_makes_is_deleted_and_changed_behind_its_back() -> None:

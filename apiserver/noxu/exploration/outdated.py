@@ -24,6 +24,7 @@ from noxu.exploration.transitions import (
     is_about_the_place,
     is_deleting,
     is_generated_name,
+    is_wanted,
     named,
     transitions,
     triggers_of,
@@ -89,12 +90,11 @@ def _began(of_object: Sequence[Transition]) -> Transition | None:
 
 
 def _is_about_the_spec(change: RecordedChange) -> bool:
-    """Whether it wants something else: a field of the spec that was there is another one, or the deletion begins."""
+    """Whether it wants something else: a field that is wanted and was there is another one, or the deletion begins."""
     if is_deleting(change.after):
         return not is_deleting(change.before)
     return any(
-        path[0] in ("spec", "data") and at(change.before, path) is not None
-        for path in differing(change.before, change.after)
+        is_wanted(path) and at(change.before, path) is not None for path in differing(change.before, change.after)
     )
 
 
@@ -163,9 +163,11 @@ def unobserved(considered: Considered) -> Iterator[RunPlan]:
                 continue
             begins = _just_before(missed, of_object)
             later = by_others[n + 1 :]
-            after = next((each for each in later if _is_another(missed, each)), later[0])
-            if begins is None or _ends_between(missed, after, of_object):
+            another = next((each for each in later if _is_another(missed, each)), later[0])
+            possible = [each for each in (another, later[0]) if not _ends_between(missed, each, of_object)]
+            if begins is None or not possible:
                 continue
+            after = possible[0]
             view: Object = {"resource": place.resource, "name": place.name, "hold": True}
             if place.namespace:
                 view["namespace"] = place.namespace

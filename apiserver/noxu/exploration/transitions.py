@@ -74,6 +74,11 @@ def found_again(considered: Considered) -> Iterator[Transition]:
                 yield Transition(change, when(considered.recording, change, trigger), what, path)
 
 
+def is_wanted(path: Sequence[str]) -> bool:
+    """Whether a field says what is wanted: some objects have no spec, and what is wanted of them stands beside the status."""
+    return path[0] not in ("metadata", "status")
+
+
 def is_generated_name(value: Object) -> bool:
     return bool((value.get("metadata") or {}).get("generateName"))
 
@@ -92,7 +97,7 @@ def triggers_of(change: RecordedChange) -> Iterator[tuple[Object, str]]:
     for path in sorted(differing(change.before, change.after), key=lambda path: _telling(change, path)):
         before, after = at(change.before, path), at(change.after, path)
         has_list = isinstance(before, list) or isinstance(after, list)
-        if has_list and path[0] != "spec":
+        if has_list and not is_wanted(path):
             continue  # lists of a status, such as conditions, report what other fields say
         if has_list or before is None or after is None or isinstance(before, dict) or isinstance(after, dict):
             states: Object = {}
@@ -131,7 +136,7 @@ def _telling(change: RecordedChange, path: tuple[str, ...]) -> tuple[int, bool, 
 
     What says where a pod runs comes after what says how it is.
     """
-    rank = {"spec": 0, "data": 0, "status": 1}.get(path[0], 2)
+    rank = {"status": 1, "metadata": 2}.get(path[0], 0)
     if is_about_the_place(change, [path]):
         rank = 3
     return rank, isinstance(at(change.after, path), list), len(path), path
