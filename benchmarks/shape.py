@@ -183,9 +183,9 @@ MEASURES: Final[dict[str, Measure]] = {
 MORE_IS_BETTER: Final = frozenset(name for name in MEASURES if name.startswith("comments"))
 
 BOUNDS: Final[dict[str, float]] = {
-    "product files": 803,
+    "product files": 805,
     "files under 40 lines": 4,
-    "product lines": 163_619,
+    "product lines": 163_920,
     "links": 0,
     "private names of other packages": 1,
     "imports of own modules in functions": 44,
