@@ -16,12 +16,12 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from benchmarks.console import PATH, RATE, STREAM, Writing, reading, writing
+from benchmarks.watchers import started
+from noxu import cli
 from noxu.console import stream
 from noxu.http import request_details
 from noxu.http.request_details import Allowance
@@ -37,24 +37,14 @@ def serve() -> None:
     """Be the server whose instructions are counted."""
     stream.BEAT *= SLOWER  # type: ignore[misc]  # a constant everywhere else
     request_details.KEPT = request_details.TRACES = Allowance(0, 0)  # type: ignore[misc]
-    from noxu.cli import command
-
     sys.argv = ["noxu", "serve", "--memory", "--port", "0"]
-    command()
+    cli.command()
 
 
-@contextmanager
-def counted(folder: Path) -> Iterator[tuple[int, int]]:
-    """A server under callgrind: its port and process id."""
-    valgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder / DUMP}", sys.executable, "-c", SERVE]
-    with subprocess.Popen(valgrind, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
-        assert process.stdout is not None
-        found = re.search(r":(\d+)$", process.stdout.readline().strip())
-        assert found
-        try:
-            yield int(found[1]), process.pid
-        finally:
-            process.terminate()
+def command(folder: Path) -> list[str]:
+    """That of a server under callgrind."""
+    files = [f"--callgrind-out-file={folder / DUMP}", f"--log-file={folder / 'valgrind.log'}"]
+    return ["valgrind", "--tool=callgrind", *files, sys.executable, "-c", SERVE]
 
 
 def instructions(pid: int, folder: Path) -> int:
@@ -77,7 +67,7 @@ async def of_a_write(load: Writing, pid: int, folder: Path, writes: int) -> floa
 
 
 async def measure(writes: int) -> None:
-    with tempfile.TemporaryDirectory() as made, counted(Path(made)) as (port, pid):
+    with tempfile.TemporaryDirectory() as made, started(*command(Path(made))) as (port, pid):
         load = await writing(port)
         async with reading(port, WATCH.encode()):
             never = await of_a_write(load, pid, Path(made), writes)

@@ -185,7 +185,7 @@ MORE_IS_BETTER: Final = frozenset(name for name in MEASURES if name.startswith("
 BOUNDS: Final[dict[str, float]] = {
     "product files": 805,
     "files under 40 lines": 4,
-    "product lines": 163_920,
+    "product lines": 163_922,
     "links": 0,
     "private names of other packages": 1,
     "imports of own modules in functions": 44,

@@ -31,10 +31,14 @@ WRITTEN = "/api/v1/namespaces/default/configmaps"
 OTHER = "/api/v1/namespaces/kube-system/configmaps"
 
 
-@contextlib.contextmanager
-def server(*store: str) -> Iterator[tuple[int, int]]:
+def server(*store: str) -> contextlib.AbstractContextManager[tuple[int, int]]:
     """Start a server that stores in memory, unless options say where; yield its port and process id."""
-    command = [sys.executable, "-m", "noxu", "serve", *(store or ("--memory",)), "--port", "0"]
+    return started(sys.executable, "-m", "noxu", "serve", *(store or ("--memory",)), "--port", "0")
+
+
+@contextlib.contextmanager
+def started(*command: str) -> Iterator[tuple[int, int]]:
+    """Start a command that is a server; yield its port, which the first line ends with, and its process id."""
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         found = re.search(r":(\d+)$", process.stdout.readline().strip())

@@ -42,5 +42,11 @@ class Node(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
+class Nodes(ThreadingHTTPServer):
+    def verify_request(self, _request: object, client_address: tuple[str, int]) -> bool:
+        """Only programs of this machine are answered."""
+        return client_address[0].startswith("127.")
+
+
 if __name__ == "__main__":
-    ThreadingHTTPServer(("0.0.0.0", int(sys.argv[1])), Node).serve_forever()
+    Nodes(("0.0.0.0", int(sys.argv[1])), Node).serve_forever()

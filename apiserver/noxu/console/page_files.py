@@ -1,8 +1,8 @@
 """The page of the console, `GET /_noxu/` for a browser, and its files, `/_noxu/console/NAME`.
 
 Plain ES modules without a build step: a file is served as it is, from the folder `page` beside this module, and SCRIPT is all
-modules in one. What is not in that folder when the server starts to serve the page does not exist. The policy of the page (CSP) lets it load its own files
-and ask its own server, and nothing else: no inline script, no eval, no other origin, no frame around it.
+modules in one. What is not in that folder when the server starts to serve the page does not exist. The policy of the page (CSP)
+lets it load its own files and ask its own server, and nothing else: no inline script, no eval, no other origin, no frame around it.
 """
 
 from __future__ import annotations

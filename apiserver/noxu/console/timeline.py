@@ -29,13 +29,12 @@ from noxu.control.recorded_writes import RecordedWrite
 from noxu.control.write_log import described, kind_of
 from noxu.registry.authors import UNKNOWN, Author, WatchScope
 from noxu.registry.trace import HookCall
-from noxu.values import Object
+from noxu.values import MAX_INT64, Object
 from noxu_storage.types import Event, Key, Revision
 
 MAX_CAUSES: Final = 8  # of a mark, the newest: more arrows to one point say nothing
 MAX_LOOKED_AT: Final = 500  # events in which the causes of one write are looked for, the newest
 MAX_RECENT: Final = 20_000
-MAX_REVISION: Final = 2**63 - 1
 ANONYMOUS: Final = "system:anonymous"
 READS: Final = ("get", "list")
 _VERBS: Final = {"ADDED": "create", "MODIFIED": "update", "DELETED": "delete"}
@@ -84,7 +83,7 @@ def _place(sights: Sequence[Sight]) -> ShownPlace:
         sights,
         lanes,
         max((sight.after for sight in sights), default=0),
-        min((sight.upto for sight in sights), default=MAX_REVISION),
+        min((sight.upto for sight in sights), default=MAX_INT64),
     )
 
 

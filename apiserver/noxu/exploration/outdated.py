@@ -144,10 +144,12 @@ def _take_away(writes: Sequence[RecordedChange]) -> bool:
 def unobserved(considered: Considered) -> Iterator[RunPlan]:
     """Hold the events of an object from a state on, that is wanted or that the controller has acted on, until it is another one.
 
-    As long as later states show what has changed, it is not missed; if all of them do, the event is. What the controller itself makes of an object does not come without it, so the states are those that others make. Where a pod
-    runs is no such state, unless the controller reads pods one by one: an informer of pods is shown that, too.
+    As long as later states show what has changed, it is not missed; if all of them do, the event is. What the controller itself makes
+    of an object does not come without it, so the states are those that others make. Where a pod runs is no such state, unless the
+    controller reads pods one by one: an informer of pods is shown that, too.
     """
     reads_pods = any(verb == "get" and resource == "pods" for verb, resource, _, _ in considered.recording.requests)
+    begun = bursts(considered.recording)
     acted: dict[tuple[ObjectPlace, int], list[RecordedChange]] = {}
     for change in considered.writes:
         for shown in change.why:
@@ -182,13 +184,14 @@ def unobserved(considered: Considered) -> Iterator[RunPlan]:
                 about=("unobserved", place.resource, missed.what, after.what),
                 worth=1.0
                 + sum(each.change.author == WORKLOAD for each in (missed, after))
-                + _worth_of_acting(considered, missed, acted.get((place, missed.change.revision), ())),
+                + _worth_of_acting(considered, begun, missed, acted.get((place, missed.change.revision), ())),
             )
 
 
-def _worth_of_acting(considered: Considered, missed: Transition, acted: Sequence[RecordedChange]) -> float:
-    """A state costs most to miss if the controller takes something away at once when it sees it."""
-    begun = bursts(considered.recording)
+def _worth_of_acting(
+    considered: Considered, begun: Sequence[int], missed: Transition, acted: Sequence[RecordedChange]
+) -> float:
+    """A state costs most to miss if the controller takes something away at once when it sees it. `begun`: `bursts`."""
     if not any(begun[change.step] == begun[missed.change.step] for change in acted):
         return 0.0
     return 0.9 if _take_away(burst_after(considered.recording, missed.change)) else 0.3

@@ -56,7 +56,7 @@ def _deletions(recording: RunRecording) -> dict[str, str]:
 
 
 MADE: Final = "made"
-"""In the place of an effect: a creation, whoever's it is."""
+"""In the place of an effect: a creation by any client."""
 
 
 def in_bursts(recording: RunRecording) -> Iterator[tuple[str, Shape, int]]:
