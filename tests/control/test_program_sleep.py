@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import platform
+import socket
 import subprocess
 import sys
 import time
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from noxu.control import program_sleep
+from noxu.control import peer_sockets, program_sleep
 from noxu.control.program_sleep import AWAKE, CALLS, NEVER, ProgramSleep, ThreadState, Timeout
 from noxu.exploration.server import ExploredServer
 from tests.optional import needs_platform
@@ -183,6 +184,34 @@ def test_what_else_may_wake_a_program(code: str) -> None:
             finally:
                 process.kill()
                 other.kill()
+
+
+CONNECTS = "import socket, time; a = socket.create_connection(('127.0.0.1', {port})); time.sleep(600)"
+
+
+@on_linux
+def test_a_connection_with_the_server_is_known_without_a_table_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    def goes_through_all() -> dict[tuple[str, str], int]:
+        raise AssertionError("the kernel goes through all sockets that there could be")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        words = [sys.executable, "-c", CONNECTS.format(port=listener.getsockname()[1])]
+        with subprocess.Popen(words) as process:
+            try:
+                connection, client = listener.accept()
+                with connection:
+                    [found] = peer_sockets.find([(client, connection.getsockname())])
+                    sleep = ProgramSleep()
+
+                    def is_asleep() -> bool:
+                        sleep.look([process.pid], frozenset([found.inode]))
+                        return sleep.is_asleep
+
+                    eventually(is_asleep)
+                    monkeypatch.setattr(program_sleep, "_established", goes_through_all)
+                    assert sleep.until(0.0) > time.monotonic() + 500
+            finally:
+                process.kill()
 
 
 @on_linux

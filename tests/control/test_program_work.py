@@ -125,9 +125,11 @@ def test_what_a_client_has_not_read_is_known() -> None:
                 [found] = peer_sockets.find(connections)
                 assert found == (os.fstat(client.fileno()).st_ino, 5)
                 assert peer_sockets.inode(peer, served.getsockname()) == found.inode
-                assert program_work.unread_bytes(connections, [os.getpid(), 0]) == {os.getpid(): 5, 0: 0}
+                assert program_work.client_sockets(connections) == [found]
+                assert program_work.client_sockets(connections * program_work.MAX_CONNECTIONS) == []
+                assert program_work.unread_bytes([found], [os.getpid(), 0]) == {os.getpid(): 5, 0: 0}
                 client.recv(5)
-                assert program_work.unread_bytes(connections, [os.getpid()]) == {}
+                assert program_work.unread_bytes(peer_sockets.find(connections), [os.getpid()]) == {}
             client.recv(1)
             assert peer_sockets.find(connections) == []  # the server has closed it
 

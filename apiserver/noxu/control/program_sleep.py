@@ -159,22 +159,24 @@ class ProgramSleep:
         self.is_asleep = False
         """Whether all have slept from one look to the next."""
         self._pids: Sequence[int] = ()
+        self._clients: frozenset[int] = frozenset()
         self._otherwise: bool | None = None  # while all sleep, this does not change
 
-    def look(self, pids: Sequence[int]) -> None:
+    def look(self, pids: Sequence[int], clients: frozenset[int] = frozenset()) -> None:
+        """`clients`: the numbers of the sockets that are connected with this server."""
         now = time.monotonic()
         found = _threads(pids, self._threads, self._looked, now)
         self.is_asleep = have_slept(self._threads, found)
         if not self.is_asleep:
             self._otherwise = None
-        self._threads, self._looked, self._pids = found, now, pids
+        self._threads, self._looked, self._pids, self._clients = found, now, pids, clients
 
     def until(self, silent_since: float) -> float:
         """Until when nothing happens, at least, if nothing came to the programs since a moment; AWAKE: that is not known."""
         if not (self.is_asleep and self._threads) or self._looked < silent_since:
             return AWAKE
         if self._otherwise is None:
-            self._otherwise = _may_wake_otherwise(self._pids)
+            self._otherwise = _may_wake_otherwise(self._pids, self._clients)
         return AWAKE if self._otherwise else min(state.until for state in self._threads.values())
 
     def latest(self) -> float:
@@ -249,17 +251,18 @@ def _read(path: str) -> str:
 # -- what else could wake a program -----------------------------------------------------------------------------------
 
 
-def _may_wake_otherwise(pids: Sequence[int]) -> bool:
+def _may_wake_otherwise(pids: Sequence[int], clients: frozenset[int]) -> bool:
     """Whether programs have timers that no thread waits for, or connections with something else than each other and Noxu."""
     if any(_has_timers(pid) for pid in pids):
         return True
     own = {number for pid in pids for number in peer_sockets.of_process(pid)}
-    if not own:
+    others = own - clients
+    if not others:  # which spares the tables of all connections: the kernel goes through whatever there could be
         return False
     open_ = _established()
     ends = {number: address for address, number in open_.items()}
     ours = own.union(peer_sockets.of_process(os.getpid()))
-    return any(open_.get(ends[number][::-1], 0) not in ours for number in own if number in ends)
+    return any(open_.get(ends[number][::-1], 0) not in ours for number in others if number in ends)
 
 
 def _has_timers(pid: int) -> bool:

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from noxu.control import peer_sockets
-from noxu.control.peer_sockets import Addresses
+from noxu.control.peer_sockets import Addresses, PeerSocket
 from noxu.control.program_sleep import AWAKE, TICKS, ProgramSleep
 from noxu.control.programs import Programs
 from noxu.control.running import Activity, Control
@@ -141,10 +141,11 @@ class ProgramLooks:
         """Look at the programs. Returns whether there are any."""
         pids = [] if self._work is None else self._work.pids()
         now = processes(pids)
-        self._doing = work(self._before, now, unread_bytes(activity.connections(), now)) if pids else ""
+        clients = client_sockets(activity.connections()) if pids else []
+        self._doing = work(self._before, now, unread_bytes(clients, now)) if pids else ""
         self._before = now if pids else None
         if self._work is not None and self._foresees and not self._doing:
-            self._work.sleep.look([*now])
+            self._work.sleep.look([*now], frozenset(client.inode for client in clients))
         return bool(pids)
 
     def pause(self, *, busy: bool) -> float:
@@ -208,10 +209,14 @@ def _read(path: str) -> bytes:
         os.close(descriptor)
 
 
-def unread_bytes(connections: Sequence[Addresses], pids: Iterable[int]) -> dict[int, int]:
+def client_sockets(connections: Sequence[Addresses]) -> list[PeerSocket]:
+    """The other ends of connections, if they are on this machine; none of too many."""
+    return peer_sockets.find(connections if len(connections) <= MAX_CONNECTIONS else ())
+
+
+def unread_bytes(clients: Iterable[PeerSocket], pids: Iterable[int]) -> dict[int, int]:
     """By process, the bytes that were sent to it and that it has not read."""
-    asked = connections if len(connections) <= MAX_CONNECTIONS else ()
-    waiting = {peer.inode: peer.unread for peer in peer_sockets.find(asked) if peer.unread}
+    waiting = {client.inode: client.unread for client in clients if client.unread}
     if not waiting:  # which is usual, and spares a look at all descriptors
         return {}
     return {pid: sum(waiting.get(number, 0) for number in peer_sockets.of_process(pid)) for pid in pids}

@@ -7,6 +7,7 @@ import math
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, Final
 
 from noxu.api.errors import ApiError
@@ -52,6 +53,7 @@ class ExploredServer(Noxu):
     def __init__(self, *, services: Sequence[ServiceName] = (), address: str = "", **arguments: Any) -> None:
         """`arguments` are those of `Noxu`. Webhooks of `services` are at the address, HOST:PORT."""
         self._webhook_services = tuple((service, address) for service in services)
+        self._decoded = cache(decoded)  # what is there before a write is what was there after the last one
         super().__init__(**arguments)
 
     def await_silence(self, quiet: float, within: float) -> None:
@@ -140,7 +142,7 @@ class ExploredServer(Noxu):
         for item in (await self._server.plane.store.list(EVERYTHING)).items:
             if described(item.key)["resource"] not in SKIPPED:
                 continue
-            value = decoded(item.value)
+            value = self._decoded(item.value)
             about = value.get("involvedObject") or value.get("regarding") or {}
             if value.get("type") == "Warning":
                 said = value.get("message") or value.get("note") or ""
@@ -191,11 +193,21 @@ class ExploredServer(Noxu):
             if write is not None and author.startswith(CONTROLLER):
                 causes = map(_shown, await why(store, history, write, searching, MAX_SHOWN))
                 shown = (*causes, *until_then.pop(author, ()))
-            if _is_skipped(place, _value_of(event)):
+            old, new = self._states(event)
+            if _is_skipped(place, new or old or {}):
                 until_then[author] = shown  # that it has said so is no reason for its next write
                 continue
-            changes.append(_change(event, place, write, author, shown, bisect_right(steps, event.revision - 1)))
+            recorded, step = UNKNOWN if write is None else write.author, bisect_right(steps, event.revision - 1)
+            change = RecordedChange(
+                event.revision, recorded.verb, recorded.subresource, place, author, old, new, shown, step
+            )
+            changes.append(change)
         return changes
+
+    def _states(self, event: Event) -> tuple[Object | None, Object | None]:
+        """Before and after a write. They are shared, and not changed."""
+        before = b"" if event.previous is None else event.previous.value
+        return (self._decoded(before) if before else None, self._decoded(event.value) if event.value else None)
 
     def stored(self) -> list[tuple[ObjectPlace, Object]]:
         """All objects that are recorded, in the order of their keys."""
@@ -207,7 +219,7 @@ class ExploredServer(Noxu):
         for item in page.items:
             named = described(item.key)
             place = ObjectPlace(named["resource"], named["namespace"], named["name"])
-            value = decoded(item.value)
+            value = self._decoded(item.value)
             if not _is_skipped(place, value):
                 found.append((place, value))
         return found
@@ -223,19 +235,12 @@ class ExploredServer(Noxu):
         assert history is not None
         for item in (await plane.store.list(EVERYTHING)).items:
             named = described(item.key)
-            place, value = ObjectPlace(named["resource"], named["namespace"], named["name"]), decoded(item.value)
+            place, value = ObjectPlace(named["resource"], named["namespace"], named["name"]), self._decoded(item.value)
             if elections.is_lock(place, value):
                 write = await history.of(item.revision)
                 if write is not None and write.author.user == user:
                     found.append((place, value))
         return found
-
-
-def _value_of(event: Event) -> Object:
-    """The newest state that there is of the object."""
-    if event.value:
-        return decoded(event.value)
-    return decoded(event.previous.value) if event.previous is not None and event.previous.value else {}
 
 
 def _is_skipped(place: ObjectPlace, value: Object) -> bool:
@@ -254,14 +259,3 @@ def _author(write: RecordedWrite | None) -> str:
 def _shown(cause: Object) -> Shown:
     place = ObjectPlace(cause.get("resource", ""), cause.get("namespace", ""), cause.get("name", ""))
     return Shown(cause["how"], cause.get("revision", 0), cause.get("event", ""), place)
-
-
-def _change(
-    event: Event, place: ObjectPlace, write: RecordedWrite | None, author: str, shown: tuple[Shown, ...], step: int
-) -> RecordedChange:
-    recorded = UNKNOWN if write is None else write.author
-    before = None if event.previous is None or not event.previous.value else decoded(event.previous.value)
-    after = decoded(event.value) if event.value else None
-    return RecordedChange(
-        event.revision, recorded.verb, recorded.subresource, place, author, before, after, shown, step
-    )
