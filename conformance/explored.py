@@ -24,7 +24,8 @@ import yaml
 
 from noxu.control.arguments import duration
 from noxu.exploration import exploring, plans, recording, report, runs, settings
-from noxu.exploration.exploring import Confirmed, Judged, UnusableController
+from noxu.exploration.attempts import Confirmed, Judged
+from noxu.exploration.exploring import UnusableController
 from noxu.exploration.settings import Exploration
 
 

@@ -34,8 +34,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from noxu.exploration import exploring, runs, steps
-from noxu.exploration.exploring import Confirmed, Learnt, UnusableController
+from noxu.exploration import attempts, exploring, runs, steps
+from noxu.exploration.attempts import Confirmed, Learnt
+from noxu.exploration.exploring import UnusableController
 from noxu.exploration.findings import RunFinding
 from noxu.exploration.plans import RunPlan
 from noxu.exploration.run_steps import RunFailed
@@ -126,6 +127,7 @@ def exploration(case: TaughtBug, command: Sequence[str]) -> Exploration:
         ),
         classes=(case.klass,),
         nodes=case.nodes,
+        jobs=1,  # there are few plans
         mutate=case.klass == "spec",
     )
 
@@ -251,7 +253,7 @@ class FoundPlan(NamedTuple):
 
     def replay(self) -> None:
         """Raises RunInterrupted."""
-        again = exploring.attempt(self.exploration, self.learnt, self.plan)
+        again = attempts.attempt(self.exploration, self.learnt, self.plan)
         self.shown.append(any(each.signature == self.finding.signature for each in again.findings))
 
     def __str__(self) -> str:
@@ -271,9 +273,9 @@ def found_plans(line: Line, exploration: Exploration, at_most: int) -> Iterator[
             raise RunInterrupted
         if len(found) >= at_most or time.monotonic() > until:
             break
-        judged = exploring.attempt(exploration, learnt, plan)
+        judged = attempts.attempt(exploration, learnt, plan)
         if judged.findings and judged.recording is not None:
-            confirmed = exploring.confirm(exploration, learnt, judged, 1)
+            confirmed = attempts.confirm(exploration, learnt, judged, 1)
             if confirmed.is_stable:
                 found.append(FoundPlan(line, exploration, learnt, confirmed.plan, confirmed.finding, []))
     print(f"{line.title} in {line.language}: {len(found)} plans", flush=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from conformance.explored import KnownBug, read
-from noxu.exploration.exploring import Confirmed
+from noxu.exploration.attempts import Confirmed
 from noxu.exploration.findings import RunFinding
 from noxu.exploration.plans import RunPlan
 from tests.exploration.recordings import clean

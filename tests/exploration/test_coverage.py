@@ -6,7 +6,8 @@ import json
 from xml.etree import ElementTree as ET
 
 from noxu.exploration import coverage, masks, report
-from noxu.exploration.exploring import Confirmed, Explored, Judged, Learnt
+from noxu.exploration.attempts import Confirmed, Judged, Learnt
+from noxu.exploration.exploring import Explored
 from noxu.exploration.findings import RunFinding
 from noxu.exploration.judging import clean_runs
 from noxu.exploration.plans import RunPlan

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from conformance import taught
-from noxu.exploration import exploring, judging, plans, pod_mounts, recording, runs, settings
+from noxu.exploration import attempts, exploring, judging, plans, pod_mounts, recording, runs, settings
 from noxu.exploration.run_steps import RunFailed
 from noxu.exploration.settings import ControllerCommand, Exploration
 from tests.timing import HANGS_AFTER
@@ -38,7 +38,7 @@ def exploration(module: str, *arguments: str) -> Exploration:
 def test_a_crash_between_two_writes(arguments: tuple[str, ...], found: list[str]) -> None:
     explored = exploration("crash", *arguments)
     learnt = exploring.learn(explored)
-    judged = exploring.attempt(explored, learnt, learnt.plans[0])
+    judged = attempts.attempt(explored, learnt, learnt.plans[0])
     assert judged.had_effect, judged
     assert [finding.sentence for finding in judged.findings if finding.kind == "missing"] == found
     assert (judged.findings == []) == (not found)
@@ -71,7 +71,7 @@ def test_a_bug_is_found(name: str, plan: str, found: str) -> None:
     explored = exploration(name, "--bug")
     learnt = exploring.learn(explored)
     [chosen] = [each for each in learnt.plans if plan in each.title]
-    judged = exploring.attempt(explored, learnt, chosen)
+    judged = attempts.attempt(explored, learnt, chosen)
     assert judged.findings, judged
     assert judged.findings[0].sentence.startswith(found)
 
@@ -87,7 +87,7 @@ def test_a_bug_in_go_is_found(tmp_path: Path) -> None:
         taught.exploration(case, [str(binary), "crash", "--bug"]), clean_runs=1, quiet=QUIET, start_within=HANGS_AFTER
     )
     learnt = exploring.learn(explored)
-    judged = exploring.attempt(explored, learnt, learnt.plans[0])
+    judged = attempts.attempt(explored, learnt, learnt.plans[0])
     assert "secrets default/a is missing at the end" in [finding.sentence for finding in judged.findings]
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from noxu.exploration import exploring
-from noxu.exploration.exploring import Candidates, Confirmed, Judged, Learnt
+from noxu.exploration import attempts, exploring
+from noxu.exploration.attempts import Confirmed, Judged, Learnt
+from noxu.exploration.exploring import Candidates
 from noxu.exploration.findings import RunFinding
 from noxu.exploration.judging import clean_runs
 from noxu.exploration.masks import learn
@@ -19,7 +20,7 @@ from noxu.values import Object
 from tests.exploration import recordings
 from tests.rows import rows
 
-EXPLORATION = Exploration((ControllerCommand(("true",), directory=Path()),), (), ())
+EXPLORATION = Exploration((ControllerCommand(("true",), directory=Path()),), (), (), jobs=1)
 RECORDING = recordings.clean().recording()
 MASK = learn([RECORDING])
 LEARNT = Learnt([RECORDING], MASK, clean_runs([RECORDING], MASK), KnownTimes(), ())
@@ -38,7 +39,8 @@ def judged(kinds: Sequence[str], plan: RunPlan = PLAN) -> Judged:
 def explored(monkeypatch: pytest.MonkeyPatch, plans: Sequence[RunPlan], *outcomes: Sequence[str]) -> list[Confirmed]:
     """What an exploration confirms whose runs show this, one after the other."""
     runs: Iterator[Sequence[str]] = iter(outcomes)
-    monkeypatch.setattr(exploring, "attempt", lambda _, __, plan: judged(next(runs), plan))
+    for module in (attempts, exploring):
+        monkeypatch.setattr(module, "attempt", lambda _, __, plan: judged(next(runs), plan))
     happened = exploring.explore(EXPLORATION, LEARNT, plans, until=float("inf"))
     return [happening for happening in happened if isinstance(happening, Confirmed)]
 
@@ -108,4 +110,4 @@ def test_whether_anything_of_a_plan_has_happened(fired: list[Object], had_effect
     recording = recordings.clean().recording(fired=fired)
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr("noxu.exploration.runs.run", lambda *_: recording)
-        assert exploring.attempt(EXPLORATION, LEARNT, PLAN).had_effect is had_effect
+        assert attempts.attempt(EXPLORATION, LEARNT, PLAN).had_effect is had_effect

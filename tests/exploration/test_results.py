@@ -13,7 +13,7 @@ import pytest
 
 import noxu
 from noxu.exploration import processes, results, runs
-from noxu.exploration.exploring import Confirmed
+from noxu.exploration.attempts import Confirmed
 from noxu.exploration.findings import RunFinding
 from noxu.exploration.plans import CLEAN
 from noxu.exploration.run_steps import RunFailed

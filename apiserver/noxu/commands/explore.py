@@ -24,8 +24,9 @@ from typing import Any, Final
 from noxu.api.errors import ApiError
 from noxu.commands import calls, progress
 from noxu.config import StartError
-from noxu.exploration import exploring, plans, report, results, runs, settings, steps
-from noxu.exploration.exploring import Confirmed, Explored, Judged, Learnt, UnusableController
+from noxu.exploration import attempts, exploring, plans, report, results, runs, settings, steps
+from noxu.exploration.attempts import Confirmed, Judged, Learnt
+from noxu.exploration.exploring import Explored, UnusableController
 from noxu.exploration.plans import PlanError, RunPlan
 from noxu.exploration.run_steps import RunFailed
 from noxu.exploration.runs import RunInterrupted
@@ -38,7 +39,6 @@ from noxu.testing.sources import documents
 NOTHING_FOUND: Final = 0
 FOUND: Final = 1
 UNUSABLE: Final = 2
-JOBS: Final = 2
 
 
 def run(options: argparse.Namespace) -> int:
@@ -75,7 +75,7 @@ def _exploration(options: argparse.Namespace) -> Exploration:
         "nodes": exploration.nodes if options.nodes is None else options.nodes,
         "classes": tuple(options.classes) or exploration.classes,
         "budget": options.budget or exploration.budget,
-        "jobs": options.jobs or (exploration.jobs if options.config is not None else JOBS),
+        "jobs": options.jobs or exploration.jobs,
         "quiet": options.quiet_for or exploration.quiet,
         "mutate": options.mutate or exploration.mutate,
         "workload": (*exploration.workload, *_workload(options)),
@@ -153,14 +153,14 @@ def _explore(options: argparse.Namespace, exploration: Exploration, plan: RunPla
         note(line)
     if learnt.ports:
         listed = ", ".join(map(str, learnt.ports))
-        note(f"the controller listens on port {listed}: one run at a time, and never two instances")
-        exploration = replace(exploration, jobs=1)
+        how = "each run has a network of its own" if learnt.has_networks else "one run at a time"
+        note(f"the controller listens on port {listed}: {how}, and never two instances")
     chosen = [plan] * options.repeat if plan is not None else list(learnt.plans)
     if options.dry_run:
         for each in chosen:
             print(f"{each.klass:<11} {each.title}")
         return NOTHING_FOUND
-    note(f"{len(chosen)} plans, {exploration.budget:g} s, {exploration.jobs} at a time")
+    note(f"{len(chosen)} plans, {exploration.budget:g} s, {learnt.at_a_time(exploration.jobs)} at a time")
     if plan is not None:
         return _replay(exploration, learnt, chosen, options.format)
     until = began + exploration.budget
@@ -188,7 +188,7 @@ def _replay(exploration: Exploration, learnt: Learnt, chosen: Sequence[RunPlan],
     say = print if form == "text" else _silent
     outcome, began = Explored(learnt), time.monotonic()
     for number, plan in enumerate(chosen, 1):
-        judged = exploring.attempt(replace(exploration, sleeps=exploring.SLEEPS), learnt, plan)
+        judged = attempts.attempt(replace(exploration, sleeps=attempts.SLEEPS), learnt, plan)
         if judged.failed:
             raise RunFailed(judged.failed)
         outcome.add(judged)

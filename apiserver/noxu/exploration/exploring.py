@@ -1,72 +1,32 @@
 """An exploration: learn from clean runs, plan, run the plans, judge, confirm, shrink.
 
 `explore` yields what happens as it happens, so that a command, a test and a page show the same. A finding is reported once it has
-been confirmed: its plan is run again, with more patience for a controller that waits before it tries again. What does not
-repeat is reported as unstable, apart. Of a plan with several parts, only those stay without which the finding goes away.
+been confirmed: what does not repeat is reported as unstable, apart. Several runs at a time are in processes of their own, unless
+the controller can only run once.
 """
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
-from noxu.config import StartError
-from noxu.control.faults.shrinking import smallest
 from noxu.exploration import judging, masks, planning, runs, transitions
-from noxu.exploration.findings import CleanRuns, RunFinding, is_done
-from noxu.exploration.masks import Mask
+from noxu.exploration.attempts import Confirmed, Judged, Learnt, attempt, confirm
+from noxu.exploration.findings import RunFinding
 from noxu.exploration.plans import CLEAN, RunPlan
 from noxu.exploration.recording import RunRecording
 from noxu.exploration.run_programs import KnownTimes
-from noxu.exploration.run_steps import RunFailed
+from noxu.exploration.run_workers import RunWorkers
 from noxu.exploration.runs import RunInterrupted
 from noxu.exploration.settings import Exploration
-from noxu.manifests.documents import LoadError
 
 ATTEMPTS: Final = 3  # plans that show the same, of which none shows it again, before it counts as chance
-SLEEPS: Final = 70.0  # seconds, in such a run: kopf tries again a minute after an error
-PATIENCE: Final = 5.0  # so many times as quiet as usual has a run to be that confirms a finding
-
-
-class Learnt(NamedTuple):
-    """What the clean runs have shown."""
-
-    recordings: Sequence[RunRecording]
-    mask: Mask
-    clean: CleanRuns
-    known: KnownTimes
-    plans: Sequence[RunPlan]
-    ports: Sequence[int] = ()
-    """At which the controller listens: only one of it runs at a time."""
-
-
-class Judged(NamedTuple):
-    """A plan that was run. `seconds` of wall time. `failed`: why it could not be run; "" if it was."""
-
-    plan: RunPlan
-    findings: Sequence[RunFinding]
-    recording: RunRecording | None
-    seconds: float
-    failed: str = ""
-    had_effect: bool = True
-    """Whether anything of the plan has happened."""
-
-
-class Confirmed(NamedTuple):
-    """A finding, with the plan that shows it. `is_stable`: it showed again. `number` counts them, from 1 on."""
-
-    number: int
-    finding: RunFinding
-    others: Sequence[RunFinding]
-    plan: RunPlan
-    recording: RunRecording
-    is_stable: bool
-
 
 Happening: TypeAlias = Learnt | Judged | Confirmed
 
@@ -131,7 +91,16 @@ def learn(exploration: Exploration) -> Learnt:
     webhooks = () if exploration.webhooks is None else (exploration.webhooks.port,)
     ports = sorted({port for recording in recordings for port in recording.ports}.union(webhooks))
     planned = planning.plans(considered, exploration.classes_to_run)
-    return Learnt(recordings, mask, clean, known, [plan for plan in planned if plan.instances == 1 or not ports], ports)
+    found = [plan for plan in planned if plan.instances == 1 or not ports]
+    learnt = Learnt(recordings, mask, clean, known, found, ports)
+    return learnt._replace(has_networks=bool(ports) and exploration.jobs > 1 and _runs_in_networks(exploration, learnt))
+
+
+def _runs_in_networks(exploration: Exploration, learnt: Learnt) -> bool:
+    """Whether a clean run in a network of its own shows the same: there is nothing else there that the controller may need."""
+    with RunWorkers(exploration, learnt, own_networks=True) as workers:
+        judged = workers.attempt(CLEAN)
+    return not judged.failed and not judged.findings
 
 
 def _known(recordings: Sequence[RunRecording]) -> KnownTimes:
@@ -143,26 +112,6 @@ def _known(recordings: Sequence[RunRecording]) -> KnownTimes:
 
 
 # -- running ----------------------------------------------------------------------------------------------------------
-
-
-def attempt(exploration: Exploration, learnt: Learnt, plan: RunPlan) -> Judged:
-    """Run a plan, and judge it."""
-    began = time.monotonic()
-    try:
-        recording = runs.run(exploration, plan, learnt.known, partial(judging.is_usual, learnt.clean))
-    except (RunFailed, StartError, LoadError) as error:
-        return Judged(plan, (), None, time.monotonic() - began, str(error), had_effect=False)
-    findings = judging.judge(learnt.clean, plan, recording)
-    return Judged(plan, findings, recording, time.monotonic() - began, had_effect=_had_effect(plan, recording))
-
-
-_ONLY_MARKS: Final = frozenset({"when", "mark", "before", "through"})
-"""A move with these alone changes nothing."""
-
-
-def _had_effect(plan: RunPlan, recording: RunRecording) -> bool:
-    fired = [hit for hit in recording.fired if "move" not in hit or set(hit["move"]) - _ONLY_MARKS]
-    return bool(fired) or plan.instances > 1 or (bool(plan.steps) and is_done(plan, recording))
 
 
 def explore(
@@ -178,14 +127,20 @@ def explore(
     waiting = list(plans)
     found: list[Callable[[], Judged | Confirmed]] = []  # to be confirmed, before other plans
     running: set[Future[Judged | Confirmed]] = set()
-    jobs = 1 if learnt.ports else max(exploration.jobs, 1)
-    with ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="noxu-explore") as pool:
+    jobs = learnt.at_a_time(max(exploration.jobs, 1))
+    run: Callable[[RunPlan], Judged] = partial(attempt, exploration, learnt)
+    run_again: Callable[[Judged, int], Confirmed] = partial(confirm, exploration, learnt)
+    with contextlib.ExitStack() as open_:
+        if min(jobs, len(plans)) > 1:
+            workers = open_.enter_context(RunWorkers(exploration, learnt, own_networks=learnt.has_networks))
+            run, run_again = workers.attempt, workers.confirm
+        pool = open_.enter_context(ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="noxu-explore"))
         try:
             while True:
                 while len(running) < jobs and found:
                     running.add(pool.submit(found.pop(0)))
                 while waiting and len(running) < jobs and time.monotonic() < until and not stop():
-                    running.add(pool.submit(attempt, exploration, learnt, waiting.pop(0)))
+                    running.add(pool.submit(run, waiting.pop(0)))
                 if not running:
                     return
                 done, running = wait(running, return_when=FIRST_COMPLETED)
@@ -196,7 +151,7 @@ def explore(
                     else:
                         chosen = candidates.confirmed(happening)
                     if chosen is not None:
-                        found.append(partial(confirm, exploration, learnt, chosen, candidates.number))
+                        found.append(partial(run_again, chosen, candidates.number))
                     yield happening
         except RunInterrupted:
             return
@@ -262,29 +217,3 @@ class Candidates:
         self._known.add(identity)
         self._attempts[identity] += 1
         return judged
-
-
-def confirm(exploration: Exploration, learnt: Learnt, judged: Judged, number: int) -> Confirmed:
-    """Run the plan again, and leave out what the finding does not need.
-
-    The finding is the gravest of the first run that shows again: on a busy machine graver ones may be about time only.
-    """
-    patient = replace(exploration, quiet=min(exploration.quiet * PATIENCE, 3.0), sleeps=SLEEPS)
-    again = attempt(patient, learnt, judged.plan)
-    shown_again = {each.signature: each for each in reversed(again.findings)}  # the first of each signature
-    finding = next((shown_again[each.signature] for each in judged.findings if each.signature in shown_again), None)
-    assert judged.recording is not None
-    if finding is None or again.recording is None:
-        first, *others = judged.findings
-        return Confirmed(number, first, others, judged.plan, judged.recording, is_stable=False)
-    plan, recording, signature = judged.plan, again.recording, finding.signature
-    if len(judged.plan.faults) > 1:
-
-        def shows(faults: Sequence[object]) -> bool:
-            smaller = judged.plan._replace(faults=tuple(faults))  # type: ignore[arg-type]
-            found = attempt(exploration, learnt, smaller).findings
-            return any(each.signature == signature for each in found)
-
-        plan = judged.plan._replace(faults=tuple(smallest(judged.plan.faults, shows)))
-    others = [each for each in again.findings if each.signature != signature]
-    return Confirmed(number, finding, others, plan, recording, is_stable=True)

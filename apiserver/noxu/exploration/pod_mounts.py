@@ -75,13 +75,16 @@ def _mount(source: str, target: str, kind: str = "", flags: int = 0) -> None:
         raise OSError(number, os.strerror(number), target)
 
 
-def _enter() -> None:
-    """A mount namespace of this process; with a user namespace, in which this user is itself, if it may not have one otherwise."""
+def enter(namespace: int) -> None:
+    """A namespace of this process; with a user namespace, in which this user is itself, if it may not have one otherwise.
+
+    `namespace`: a flag of unshare(2). Raises OSError.
+    """
     library = ctypes.CDLL(None, use_errno=True)
-    if library.unshare(_NEW_MOUNTS) == 0:
+    if library.unshare(namespace) == 0:
         return
     user, group = os.getuid(), os.getgid()
-    if library.unshare(_NEW_MOUNTS | _NEW_USERS):
+    if library.unshare(namespace | _NEW_USERS):
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), "unshare")
     own = Path("/proc/self")
@@ -107,7 +110,7 @@ def _make_place(hosts: Path) -> None:
 
 def main(directory: str, *command: str) -> None:
     try:
-        _enter()
+        enter(_NEW_MOUNTS)
         _mount("none", "/", flags=_PRIVATE | _RECURSIVE)
         if Path(directory, FILES).exists():
             if not PLACE.is_dir():

@@ -65,7 +65,7 @@ def command_of(controller: PythonController) -> PythonCommand:
     return PythonCommand(words, {})
 
 
-def _python(*words: str) -> PythonCommand:
+def this_interpreter(*words: str) -> PythonCommand:
     """This interpreter, with the modules that this process can import."""
     path = os.pathsep.join(os.path.abspath(place) for place in sys.path)  # noqa: PTH100 - "" is the working directory
     return PythonCommand((sys.executable, *words), {"PYTHONPATH": path, "PYTHONUNBUFFERED": "1"})
@@ -83,7 +83,7 @@ def _of_name(name: str) -> PythonCommand:
         spec = None
     if spec is None:
         raise SettingsError(f"controller: there is no module {module!r} in sys.path")
-    return _python("-c", _CALL, module, "", function)
+    return this_interpreter("-c", _CALL, module, "", function)
 
 
 def _of_function(function: Callable[[], Any]) -> PythonCommand:
@@ -107,7 +107,7 @@ def _of_function(function: Callable[[], Any]) -> PythonCommand:
     file = getattr(module, "__file__", None)
     if module is None or file is None:
         raise SettingsError(f"controller: {name} is in no file that another process could import")
-    return _python("-c", _CALL, module.__name__, "" if _is_importable(module.__name__, file) else file, name)
+    return this_interpreter("-c", _CALL, module.__name__, "" if _is_importable(module.__name__, file) else file, name)
 
 
 def _of_kopf(module: ModuleType) -> PythonCommand:
@@ -116,7 +116,7 @@ def _of_kopf(module: ModuleType) -> PythonCommand:
     file = getattr(module, "__file__", None)
     if file is None:
         raise SettingsError(f"controller: the module {module.__name__} has no file, which kopf could run")
-    return _python(*_KOPF, file)
+    return this_interpreter(*_KOPF, file)
 
 
 def _is_importable(name: str, file: str) -> bool:

@@ -20,7 +20,8 @@ import orjson
 
 from noxu.arguments.explore import CLASSES
 from noxu.exploration import coverage, older_kinds
-from noxu.exploration.exploring import Confirmed, Explored, Judged
+from noxu.exploration.attempts import Confirmed, Judged
+from noxu.exploration.exploring import Explored
 from noxu.exploration.findings import RunFinding
 from noxu.exploration.masks import MaskedNames, shape_of
 from noxu.exploration.recording import PANIC, RecordedChange, RunRecording

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any, Final
 from noxu.api.errors import ApiError
 from noxu.config import StartError
 from noxu.exploration import exploring, plans, python_programs, recording, report, runs, settings
-from noxu.exploration.exploring import Confirmed, Explored, UnusableController
+from noxu.exploration.attempts import Confirmed
+from noxu.exploration.exploring import Explored, UnusableController
 from noxu.exploration.python_programs import PythonController
 from noxu.exploration.run_steps import RunFailed
 from noxu.exploration.settings import ControllerCommand, Exploration, SettingsError

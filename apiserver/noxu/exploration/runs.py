@@ -24,7 +24,7 @@ from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from noxu.exploration import (
     invariants,
@@ -81,15 +81,22 @@ class _Interruptible:
             raise RunInterrupted from None
 
 
-_servers: Final[set[ExploredServer]] = set()  # of the runs that go on in this process
+class HasRuns(Protocol):
+    """Where runs go on."""
+
+    def interrupt(self) -> None:
+        """End them. It does not wait."""
+
+
+_running: Final[set[HasRuns]] = set()  # in this process
 _interrupted: Final = threading.Event()
 
 
 def interrupt() -> None:
     """End all runs of this process, in the midst of what they do, and begin no further one until `allow`. It does not wait."""
     _interrupted.set()
-    for server in list(_servers):
-        server.interrupt()
+    for each in list(_running):
+        each.interrupt()
 
 
 def allow() -> None:
@@ -148,7 +155,7 @@ def _run(
         ExploredServer(manifests=exploration.manifests, kinds=kinds, history="all", tls=True, **options) as server,
         contextlib.ExitStack() as open_,
     ):
-        open_.enter_context(_interruptible(server))
+        open_.enter_context(interruptible(server))
         _check_invariants(server, exploration)
         for rule in exploration.answers:
             server.pods.exec(rule.pods, rule.command, exact=rule.exact, **rule.result._asdict())
@@ -213,14 +220,16 @@ def _check_invariants(server: ExploredServer, exploration: Exploration) -> None:
 
 
 @contextlib.contextmanager
-def _interruptible(server: ExploredServer) -> Iterator[None]:
-    _servers.add(server)
-    try:
-        if _interrupted.is_set():
-            raise RunInterrupted
-        yield
-    finally:
-        _servers.discard(server)
+def interruptible(runs: HasRuns) -> Iterator[None]:
+    """`interrupt` ends them while the block waits for what they do. Raises RunInterrupted."""
+    with _Interruptible():
+        _running.add(runs)
+        try:
+            if _interrupted.is_set():
+                raise RunInterrupted
+            yield
+        finally:
+            _running.discard(runs)
 
 
 def _bounded(log: Path) -> AbstractContextManager[None]:

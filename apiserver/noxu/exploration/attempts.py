@@ -1,0 +1,115 @@
+"""A plan that is run and judged, and run again to confirm what it shows.
+
+A run that confirms has more patience with a controller that waits before it tries again. Of a plan with several parts, only those
+stay without which the finding goes away.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Final, NamedTuple
+
+from noxu.config import StartError
+from noxu.control.faults.shrinking import smallest
+from noxu.exploration import judging, runs
+from noxu.exploration.findings import CleanRuns, RunFinding, is_done
+from noxu.exploration.masks import Mask
+from noxu.exploration.plans import RunPlan
+from noxu.exploration.recording import RunRecording
+from noxu.exploration.run_programs import KnownTimes
+from noxu.exploration.run_steps import RunFailed
+from noxu.exploration.settings import Exploration
+from noxu.manifests.documents import LoadError
+
+SLEEPS: Final = 70.0  # seconds, in such a run: kopf tries again a minute after an error
+PATIENCE: Final = 5.0  # so many times as quiet as usual has a run to be that confirms a finding
+
+
+class Learnt(NamedTuple):
+    """What the clean runs have shown."""
+
+    recordings: Sequence[RunRecording]
+    mask: Mask
+    clean: CleanRuns
+    known: KnownTimes
+    plans: Sequence[RunPlan]
+    ports: Sequence[int] = ()
+    """At which the controller listens: only one of it runs at a time in a network."""
+    has_networks: bool = False
+    """Whether a clean run in a network of its own has shown the same, so that others go on meanwhile."""
+
+    def at_a_time(self, jobs: int) -> int:
+        """How many of so many runs may go on at a time."""
+        return jobs if self.has_networks or not self.ports else 1
+
+
+class Judged(NamedTuple):
+    """A plan that was run. `seconds` of wall time. `failed`: why it could not be run; "" if it was."""
+
+    plan: RunPlan
+    findings: Sequence[RunFinding]
+    recording: RunRecording | None
+    seconds: float
+    failed: str = ""
+    had_effect: bool = True
+    """Whether anything of the plan has happened."""
+
+
+class Confirmed(NamedTuple):
+    """A finding, with the plan that shows it. `is_stable`: it showed again. `number` counts them, from 1 on."""
+
+    number: int
+    finding: RunFinding
+    others: Sequence[RunFinding]
+    plan: RunPlan
+    recording: RunRecording
+    is_stable: bool
+
+
+def attempt(exploration: Exploration, learnt: Learnt, plan: RunPlan) -> Judged:
+    """Run a plan, and judge it."""
+    began = time.monotonic()
+    try:
+        recording = runs.run(exploration, plan, learnt.known, partial(judging.is_usual, learnt.clean))
+    except (RunFailed, StartError, LoadError) as error:
+        return Judged(plan, (), None, time.monotonic() - began, str(error), had_effect=False)
+    findings = judging.judge(learnt.clean, plan, recording)
+    return Judged(plan, findings, recording, time.monotonic() - began, had_effect=_had_effect(plan, recording))
+
+
+_ONLY_MARKS: Final = frozenset({"when", "mark", "before", "through"})
+"""A move with these alone changes nothing."""
+
+
+def _had_effect(plan: RunPlan, recording: RunRecording) -> bool:
+    fired = [hit for hit in recording.fired if "move" not in hit or set(hit["move"]) - _ONLY_MARKS]
+    return bool(fired) or plan.instances > 1 or (bool(plan.steps) and is_done(plan, recording))
+
+
+def confirm(exploration: Exploration, learnt: Learnt, judged: Judged, number: int) -> Confirmed:
+    """Run the plan again, and leave out what the finding does not need.
+
+    The finding is the gravest of the first run that shows again: on a busy machine graver ones may be about time only.
+    """
+    patient = replace(exploration, quiet=min(exploration.quiet * PATIENCE, 3.0), sleeps=SLEEPS)
+    again = attempt(patient, learnt, judged.plan)
+    shown_again = {each.signature: each for each in reversed(again.findings)}  # the first of each signature
+    finding = next((shown_again[each.signature] for each in judged.findings if each.signature in shown_again), None)
+    assert judged.recording is not None
+    if finding is None or again.recording is None:
+        first, *others = judged.findings
+        return Confirmed(number, first, others, judged.plan, judged.recording, is_stable=False)
+    plan, recording, signature = judged.plan, again.recording, finding.signature
+    if len(judged.plan.faults) > 1:
+
+        def shows(faults: Sequence[object]) -> bool:
+            smaller = judged.plan._replace(faults=tuple(faults))  # type: ignore[arg-type]
+            found = attempt(exploration, learnt, smaller).findings
+            return any(each.signature == signature for each in found)
+
+        plan = judged.plan._replace(faults=tuple(smallest(judged.plan.faults, shows)))
+    others = [each for each in again.findings if each.signature != signature]
+    return Confirmed(number, finding, others, plan, recording, is_stable=True)

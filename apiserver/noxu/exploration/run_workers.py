@@ -1,0 +1,201 @@
+"""Runs in processes of their own, so that several at a time do not wait for each other: threads share one interpreter.
+
+    explore ── (exploration, learnt), then ("attempt", plan) or ("confirm", judged, number) ──▶ worker
+            ◀──────────── (True, what that returns) or (False, what that raises) ────────────
+
+A worker is a process of this interpreter, in a session of its own: signals of the terminal do not reach it. It ends what it runs on
+SIGTERM, and when whoever asks it is gone, however that has ended. What it leaves is in one directory, which goes with it. With a
+network of its own it can run what listens on a fixed port, while others do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import pickle
+import queue
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Final, Self
+
+from noxu import garbage
+from noxu.exploration import networks, processes, python_programs, runs
+from noxu.exploration.attempts import Confirmed, Judged, Learnt, attempt, confirm
+from noxu.exploration.plans import RunPlan
+from noxu.exploration.run_steps import RunFailed
+from noxu.exploration.settings import Exploration
+
+ENDS_WITHIN: Final = 10.0  # seconds, after which a worker is killed
+OWN_NETWORK: Final = "own-network"
+_WORK: Final = "import sys; from noxu.exploration import run_workers; run_workers.work(*sys.argv[1:])"
+_CALLS: Final[dict[str, Callable[..., object]]] = {"attempt": attempt, "confirm": confirm}
+
+
+class WorkerEnded(Exception):
+    """The process has ended in the midst of a run. The message says so."""
+
+
+class RunWorkers:
+    """As many processes as runs go on at a time. They begin when they are needed, and end with the block."""
+
+    def __init__(self, exploration: Exploration, learnt: Learnt, *, own_networks: bool = False) -> None:
+        self._own_networks = own_networks
+        self._first = pickle.dumps((exploration, learnt._replace(plans=())), pickle.HIGHEST_PROTOCOL)
+        self._idle: list[_Worker] = []  # shared by the threads that ask
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        for worker in self._idle:
+            worker.end()
+
+    def attempt(self, plan: RunPlan) -> Judged:
+        """As `attempts.attempt`. Raises RunInterrupted."""
+        began = time.monotonic()
+        try:
+            judged: Judged = self._ask("attempt", plan)
+        except WorkerEnded as error:
+            return Judged(plan, (), None, time.monotonic() - began, str(error), had_effect=False)
+        return judged._replace(plan=plan)  # that one, and not a copy
+
+    def confirm(self, judged: Judged, number: int) -> Confirmed:
+        """As `attempts.confirm`. Raises RunInterrupted."""
+        try:
+            confirmed: Confirmed = self._ask("confirm", judged, number)
+        except WorkerEnded:
+            first, *others = judged.findings
+            assert judged.recording is not None
+            return Confirmed(number, first, others, judged.plan, judged.recording, is_stable=False)
+        return confirmed
+
+    def _ask(self, *call: object) -> Any:
+        try:
+            worker = self._idle.pop()
+        except IndexError:
+            worker = _Worker(self._first, OWN_NETWORK if self._own_networks else "")
+        try:
+            with runs.interruptible(worker):
+                is_done, answer = worker.ask(call)
+        finally:
+            self._idle.append(worker) if worker.is_alive else worker.end()
+        if not is_done:
+            raise answer
+        return answer
+
+
+class _Worker:
+    """One process. Raises WorkerEnded if it cannot be started."""
+
+    def __init__(self, first: bytes, network: str) -> None:
+        self._first = first
+        self._directory = Path(tempfile.mkdtemp(prefix="noxu-explore-"))
+        words, needed = python_programs.this_interpreter("-P", "-c", _WORK, str(self._directory), network)
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - this interpreter
+                words,
+                env={**os.environ, **needed},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except OSError as error:
+            self._directory.rmdir()
+            raise WorkerEnded(f"no process can be started: {error}") from None
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def ask(self, call: tuple[object, ...]) -> tuple[bool, Any]:
+        """Raises WorkerEnded."""
+        asked, answers = self._process.stdin, self._process.stdout
+        assert asked is not None
+        assert answers is not None
+        first, self._first = self._first, b""
+        try:
+            asked.write(first + pickle.dumps(call, pickle.HIGHEST_PROTOCOL))
+            asked.flush()
+            is_done, answer = pickle.load(answers)  # noqa: S301 - of a process that this one has started
+        except (OSError, EOFError, pickle.UnpicklingError):
+            raise WorkerEnded(f"the process of the run has ended with status {self.end()}") from None
+        return is_done, answer
+
+    def interrupt(self) -> None:
+        """End what it runs. It does not wait."""
+        self._process.terminate()
+
+    def end(self) -> int:
+        """Return its exit status. Nothing is left of it."""
+        for stream in (self._process.stdin, self._process.stdout):
+            with contextlib.suppress(OSError):  # what was not read yet cannot be written
+                if stream is not None:
+                    stream.close()
+        try:
+            return self._process.wait(ENDS_WITHIN)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            return self._process.wait()
+        finally:
+            processes.kill_those_of(self._directory)
+            shutil.rmtree(self._directory, ignore_errors=True)
+
+
+# -- in the process ---------------------------------------------------------------------------------------------------
+
+
+def work(directory: str, network: str) -> None:
+    """Do what is asked for on standard input, until that ends. `network`: OWN_NETWORK, or "". Raises OSError if it has none."""
+    if network == OWN_NETWORK:
+        networks.enter()
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what is printed is no answer
+    tempfile.tempdir = directory
+    logging.getLogger("noxu").setLevel(logging.ERROR)  # what controllers of a server warn of is in its events
+    signal.signal(signal.SIGTERM, _interrupt)
+    asked: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    threading.Thread(target=_read, args=(sys.stdin.buffer, asked), name="noxu-asked", daemon=True).start()
+    first = asked.get()
+    garbage.begin(garbage.OF_A_SERVER)
+    while first is not None and (call := asked.get()) is not None:
+        name, *arguments = call
+        with contextlib.suppress(OSError):  # nobody waits for it
+            answers.write(_answer(_CALLS[name], *first, *arguments))
+            answers.flush()
+    garbage.end_process(0)
+
+
+def _answer(function: Callable[..., object], *arguments: object) -> bytes:
+    try:
+        return pickle.dumps((True, function(*arguments)), pickle.HIGHEST_PROTOCOL)
+    except Exception as error:  # noqa: BLE001 - it is raised where it was asked for
+        error.add_note(traceback.format_exc())
+        try:
+            return pickle.dumps((False, error))
+        except Exception:  # noqa: BLE001 - it has what is of this process only
+            return pickle.dumps((False, RunFailed(traceback.format_exc())))
+
+
+def _read(stream: BinaryIO, asked: queue.SimpleQueue[Any]) -> None:
+    with contextlib.suppress(OSError, EOFError, pickle.UnpicklingError):
+        while True:
+            asked.put(pickle.load(stream))  # noqa: S301 - of the process that has started this one
+    runs.interrupt()
+    asked.put(None)
+
+
+def _interrupt(_number: int, _frame: object) -> None:
+    """A handler must not wait."""
+    threading.Thread(target=runs.interrupt, name="noxu-interrupt").start()
