@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -156,3 +157,35 @@ def test_in_a_network_of_its_own_a_fixed_port_is_free() -> None:
             assert "Address already in use" in workers.attempt(CLEAN).failed
         with RunWorkers(listens, LEARNT, own_networks=True) as workers:
             assert "it has begun to listen" in workers.attempt(CLEAN).failed
+
+
+NEEDS = """
+import runpy, socket, sys
+listens = socket.create_server(("127.0.0.1", int(sys.argv.pop(1))))
+needs = int(sys.argv.pop(1))
+if needs:
+    socket.create_connection(("127.0.0.1", needs))
+runpy.run_module("tests.exploration.taught.crash", run_name="__main__")
+"""
+
+
+def free_port() -> int:
+    """One that the system would not choose, as a fixed one is."""
+    for port in range(20_000, 30_000):
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise AssertionError("none is free")
+
+
+@pytest.mark.slow
+@needs_platform("networks of processes", present=_networks())
+@pytest.mark.parametrize("needs_another", [pytest.param(False, id="by itself"), pytest.param(True, id="with another")])
+def test_what_listens_on_a_fixed_port_has_a_network_unless_it_needs_what_is_elsewhere(needs_another: bool) -> None:
+    [case] = [bug for bug in taught.BUGS if bug.name == "crash"]
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        needed = other.getsockname()[1] if needs_another else 0
+        command = (sys.executable, "-c", NEEDS, str(free_port()), str(needed))
+        explored = replace(taught.exploration(case, command), jobs=4, start_within=HANGS_AFTER, clean_runs=1)
+        learnt = exploring.learn(explored)
+    assert len(learnt.ports) == 1
+    assert learnt.at_a_time(explored.jobs) == (1 if needs_another else 4)

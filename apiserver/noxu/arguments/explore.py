@@ -34,7 +34,13 @@ def add_explore(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--budget", type=values.seconds, metavar="DURATION", help=f"for how long to explore (default: {BUDGET})"
     )
-    command.add_argument("-j", "--jobs", type=values.count, metavar="NUMBER", help="runs at the same time (default: 2)")
+    command.add_argument(
+        "-j",
+        "--jobs",
+        type=values.count,
+        metavar="NUMBER",
+        help="runs at the same time (default: twice as many as processors, at most 8)",
+    )
     command.add_argument(
         "--quiet-for",
         type=values.seconds,

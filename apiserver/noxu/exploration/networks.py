@@ -6,6 +6,7 @@ namespaces of their own (user_namespaces(7)).
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import struct
 import sys
@@ -13,7 +14,7 @@ from typing import Final
 
 from noxu.exploration import pod_mounts
 
-if sys.platform == "linux":
+with contextlib.suppress(ImportError):  # Windows
     import fcntl
 
 _NEW_NETWORK: Final = 0x40000000  # CLONE_NEWNET
