@@ -6,7 +6,6 @@ namespaces of their own (user_namespaces(7)).
 
 from __future__ import annotations
 
-import contextlib
 import socket
 import struct
 import sys
@@ -14,8 +13,10 @@ from typing import Final
 
 from noxu.exploration import pod_mounts
 
-with contextlib.suppress(ImportError):  # Windows
+try:  # noqa: SIM105 - as elsewhere
     import fcntl
+except ImportError:  # Windows
+    pass
 
 _NEW_NETWORK: Final = 0x40000000  # CLONE_NEWNET
 _SET_FLAGS: Final = 0x8914  # SIOCSIFFLAGS
