@@ -82,15 +82,15 @@ class RunWorkers:
         return confirmed
 
     def _ask(self, *call: object) -> Any:
-        try:
-            worker = self._idle.pop()
-        except IndexError:
-            worker = _Worker(self._first, OWN_NETWORK if self._own_networks else "")
+        worker = self._idle.pop() if self._idle else _Worker(self._first, OWN_NETWORK if self._own_networks else "")
         try:
             with runs.interruptible(worker):
                 is_done, answer = worker.ask(call)
         finally:
-            self._idle.append(worker) if worker.is_alive else worker.end()
+            if worker.is_alive:
+                self._idle.append(worker)
+            else:
+                worker.end()
         if not is_done:
             raise answer
         return answer
