@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from noxu.exploration.masks import Mask, MaskedNames, Shape, end_state, learn, leaves, state
-from noxu.exploration.recording import ObjectPlace
-from noxu.values import Object
-from tests.exploration.recordings import CONFIGS, SECRETS, WIDGETS, Script, clean
+from noxu.exploration.masks import Mask, States, learn, masked
+from noxu.exploration.shapes import Shape
+from tests.exploration.recordings import CONFIGS, SECRETS, WIDGETS, clean
 from tests.rows import rows
 
 A = Shape(SECRETS, "default", "a")
@@ -14,7 +13,8 @@ A = Shape(SECRETS, "default", "a")
 def test_a_field_that_differs_among_clean_runs_is_masked() -> None:
     mask = learn([clean("one").recording(), clean("two").recording()])
     assert mask.fields == {A: frozenset({("data", "token")})}
-    assert end_state(clean("three").recording(), mask) == end_state(clean("one").recording(), mask)
+    one, three = (masked(clean(token).recording(), mask) for token in ("one", "three"))
+    assert one.end() == three.end()
 
 
 def test_an_object_that_is_not_in_every_clean_run_is_masked() -> None:
@@ -22,60 +22,6 @@ def test_an_object_that_is_not_in_every_clean_run_is_masked() -> None:
     more.write("controller", "create", CONFIGS, "sometimes")
     mask = learn([clean().recording(), more.recording()])
     assert mask.shapes == {Shape(CONFIGS, "default", "sometimes")}
-
-
-@rows(
-    "path",
-    [
-        ("metadata", "uid"),
-        ("metadata", "resourceVersion"),
-        ("metadata", "creationTimestamp"),
-        ("metadata", "managedFields"),
-    ],
-    ids=["the uid", "the resourceVersion", "the creation", "the owners of fields"],
-)
-def test_what_a_server_sets_anew_is_always_masked(path: tuple[str, ...]) -> None:
-    value: Object = {"metadata": {"name": "a", path[-1]: "something"}}
-    assert [found for found, _ in leaves(value, MaskedNames(Script().recording()))] == [("metadata", "name")]
-
-
-def test_the_uid_of_an_owner_becomes_its_shape() -> None:
-    script = Script()
-    script.write("workload", "create", WIDGETS, "a", uid="12345678-1234-4234-8234-123456789abc")
-    names = MaskedNames(script.recording())
-    assert names.text("12345678-1234-4234-8234-123456789abc") == f"<uid of {WIDGETS} a>"
-
-
-def test_generated_names_are_masked() -> None:
-    script = Script()
-    script.write("controller", "create", CONFIGS, "a-x7k2p", metadata={"generateName": "a-"})
-    [shape] = end_state(script.recording(), Mask())
-    assert shape == Shape(CONFIGS, "default", "a-*")
-
-
-def test_a_uid_in_a_name_is_masked() -> None:
-    script = Script()
-    script.write("simulated-provisioner", "create", "persistentvolumes", "pvc-12345678-1234-4234-8234-123456789abc")
-    [shape] = end_state(script.recording(), Mask())
-    assert shape == Shape("persistentvolumes", "default", "pvc-*")
-
-
-@rows(
-    "observed, is_usual",
-    [(7, True), (6, False)],
-    ids=["the newest generation", "an older one"],
-)
-def test_generations_count_what_has_happened(observed: int, is_usual: bool) -> None:
-    names = MaskedNames(Script().recording())
-    usual = state({"metadata": {"generation": 2}, "status": {"observedGeneration": 2}}, A, Mask(), names)
-    found = state({"metadata": {"generation": 7}, "status": {"observedGeneration": observed}}, A, Mask(), names)
-    assert (found == usual) is is_usual
-
-
-def test_the_order_of_a_list_does_not_count() -> None:
-    names = MaskedNames(Script().recording())
-    one, two = ({"spec": {"items": items}} for items in ([{"a": 1}, {"a": 2}], [{"a": 2}, {"a": 1}]))
-    assert list(leaves(one, names)) == list(leaves(two, names))
 
 
 @rows(
@@ -103,10 +49,69 @@ def test_the_order_of_a_list_does_not_count() -> None:
 )
 def test_a_person_says_what_to_ignore(pattern: str, path: tuple[str, ...], is_ignored: bool) -> None:
     mask, shape = Mask(ignored=(pattern,)), Shape(WIDGETS, "default", "a")
-    assert (mask.covers(shape, path) if path else mask.hides(shape)) is is_ignored
+    assert (mask.of(shape).covers(path) if path else mask.hides(shape)) is is_ignored
 
 
 def test_the_places_of_the_server_itself_are_not_compared() -> None:
     assert Mask().hides(Shape("services", "default", "kubernetes"))
     assert Mask().hides(Shape("configmaps", "default", "kube-root-ca.crt"))
-    assert str(Shape(*ObjectPlace("nodes", "", "node-1"))) == "nodes node-1"
+
+
+@rows(
+    "resource, path, is_chosen",
+    [
+        ("pods", ("status", "podIP"), True),
+        ("pods", ("status", "containerStatuses", "*", "image"), True),
+        ("pods", ("status", "phase"), False),
+        ("services", ("status", "podIP"), False),
+        ("persistentvolumeclaims", ("metadata", "annotations", "volume.kubernetes.io/selected-node"), True),
+        ("persistentvolumeclaims", ("metadata", "annotations"), False),
+    ],
+    ids=[
+        "the address of a pod",
+        "what is below a field",
+        "how a pod is",
+        "of another resource",
+        "an annotation",
+        "not all annotations",
+    ],
+)
+def test_what_a_cluster_chooses_is_masked(resource: str, path: tuple[str, ...], is_chosen: bool) -> None:
+    assert Mask().of(Shape(resource, "default", "a")).covers(path) is is_chosen
+
+
+# -- the objects of a run ---------------------------------------------------------------------------------------------
+
+
+@rows(
+    "step, shapes",
+    [(0, []), (1, [CONFIGS, SECRETS, WIDGETS]), (2, [CONFIGS, SECRETS, WIDGETS])],
+    ids=["before the first step", "after it", "at the end"],
+)
+def test_a_run_is_seen_at_the_end_of_each_step(step: int, shapes: list[str]) -> None:
+    run = masked(clean().recording(), Mask())
+    assert sorted(shape.resource for shape in run.until(step).end()) == shapes
+    assert (run.until(step).end() == run.end()) is (step == 2)
+
+
+def test_an_object_is_masked_once_in_each_of_its_states() -> None:
+    run = masked(clean().recording(), Mask())
+    [config], [widget] = (
+        [shape for shape in run.end() if shape.resource == resource] for resource in (CONFIGS, WIDGETS)
+    )
+    before, after = run.until(1).end(), run.until(2).end()
+    assert before[config][0] is after[config][0]
+    assert before[widget][0] is not after[widget][0]
+    assert before[widget] != after[widget]
+
+
+def test_objects_with_one_shape_are_compared_in_any_order() -> None:
+    def two(*sizes: str) -> States:
+        script = clean()
+        for n, size in enumerate(sizes):
+            script.write(
+                "controller", "create", SECRETS, f"a-{n}", data={"size": size}, metadata={"generateName": "a-"}
+            )
+        return masked(script.recording(), Mask(ignored=("*.metadata.name",))).end()
+
+    assert two("1", "2") == two("2", "1") != two("2", "2")

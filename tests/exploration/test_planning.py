@@ -10,8 +10,9 @@ import pytest
 from noxu.exploration.planning import plans
 from noxu.exploration.plans import PlanError, parse
 from noxu.exploration.recording import ObjectPlace, bursts
-from noxu.exploration.transitions import Considered, consider, transitions
+from noxu.exploration.transitions import Considered, burst_after, consider, transitions
 from tests.exploration.recordings import CLAIMS, CONFIGS, SECRETS, WIDGETS, Script, clean
+from tests.rows import rows
 
 
 def considered(script: Script, **more: bool) -> Considered:
@@ -384,11 +385,39 @@ def test_an_old_view_comes_also_when_the_controller_has_acted_on_the_new_state()
 
 def test_triggers_count_from_the_first_step_on() -> None:
     found = transitions(considered(deleted_and_created_again()))[ObjectPlace(WIDGETS, "default", "a")]
+    assert found[0].trigger == {"created": WIDGETS, "name": "a", "namespace": "default"}
     assert found[-1].trigger == {"created": WIDGETS, "name": "a", "namespace": "default", "nth": 2}
     script = clean()
     for n, change in enumerate(script.changes):
         script.changes[n] = change._replace(step=0)
     assert transitions(considered(script)) == {}
+
+
+@rows(
+    "number, follow",
+    [
+        (0, [f"create {CONFIGS} a", f"create {SECRETS} a", f"patch {WIDGETS} a"]),
+        (2, [f"patch {WIDGETS} a"]),
+        (3, []),
+        (4, [f"patch {WIDGETS} a"]),
+        (6, []),
+        (7, [f"create {CONFIGS} b", f"create {SECRETS} b"]),
+    ],
+    ids=[
+        "what the workload creates",
+        "a write of the controller in the midst of it",
+        "its last one, before the workload does something else",
+        "what the workload changes",
+        "a deletion about which it does nothing",
+        "another creation",
+    ],
+)
+def test_a_burst_is_what_the_controller_writes_until_the_workload_does_something_else(
+    number: int, follow: list[str]
+) -> None:
+    of_all = considered(deleted_and_created_again())
+    found = burst_after(of_all, of_all.recording.changes[number])
+    assert [f"{each.verb} {each.place.resource} {each.place.name}" for each in found] == follow
 
 
 def test_what_ends_an_unobserved_state_does_not_depend_on_it() -> None:

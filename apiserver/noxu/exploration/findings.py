@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from noxu.exploration.masks import Mask, Shape, States
+from noxu.exploration.masks import Mask, States
 from noxu.exploration.plans import RunPlan
 from noxu.exploration.recording import RecordedChange, RunRecording
+from noxu.exploration.shapes import Shape
 
 TRANSIENT: Final = (
     "pods", "replicasets.apps", "endpoints", "endpointslices.discovery.k8s.io", "controllerrevisions.apps", "nodes",

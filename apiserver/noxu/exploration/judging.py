@@ -26,17 +26,17 @@ from typing import Final
 from noxu.control.manners.habits import HABITS
 from noxu.exploration import unusual_states, unusual_writes
 from noxu.exploration.findings import CleanRuns, RunFinding, is_done, own_steps
-from noxu.exploration.masks import Mask, Shape, end_state
+from noxu.exploration.masks import Mask, masked
 from noxu.exploration.plans import RunPlan
 from noxu.exploration.recording import (
     PANIC,
     ObjectPlace,
     RecordedChange,
     RunRecording,
-    at_step,
     ends_of_bursts,
     number_of_steps,
 )
+from noxu.exploration.shapes import Shape
 from noxu.values import Object
 
 MAX_PANIC: Final = 200  # characters
@@ -49,14 +49,15 @@ def clean_runs(recordings: Sequence[RunRecording], mask: Mask) -> CleanRuns:
     deleted: Counter[Shape] = Counter()
     in_bursts: Counter[tuple[str, Shape, int]] = Counter()
     seconds: dict[str, float] = {}
-    for recording in recordings:
-        in_bursts |= Counter(unusual_writes.in_bursts(recording))
-        created |= unusual_writes.counts(recording, "create")
-        deleted |= unusual_writes.counts(recording, "delete")
-        for step in recording.steps:
+    runs = [masked(recording, mask) for recording in recordings]
+    for run in runs:
+        in_bursts |= Counter(unusual_writes.in_bursts(run))
+        created |= unusual_writes.counts(run, "create")
+        deleted |= unusual_writes.counts(run, "delete")
+        for step in run.recording.steps:
             seconds[step.title] = max(seconds.get(step.title, 0.0), step.seconds)
     first = recordings[0]
-    ends = [end_state(at_step(first, step), mask) for step in range(number_of_steps(first) + 1)]
+    ends = [runs[0].until(step).end() for step in range(number_of_steps(first) + 1)]
     habits = frozenset(name for recording in recordings for name, _, _ in recording.habits)
     conflicts = max(_conflicts(recording) for recording in recordings)
     return CleanRuns(mask, ends, created, deleted, seconds, habits, ends_of_bursts(first), in_bursts, conflicts)
@@ -71,7 +72,7 @@ def is_usual(
 ) -> bool:
     """Whether these are the objects that are there at the end of a clean run."""
     there = RunRecording(changes, objects, [], [], [], "", 0.0)
-    return end_state(there, clean.mask) == clean.ends[-1]
+    return masked(there, clean.mask).end() == clean.ends[-1]
 
 
 def judge(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> list[RunFinding]:
@@ -79,13 +80,14 @@ def judge(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> list[RunF
     findings = [*_exits(recording), *_busy(recording), *_stuck(recording, own_steps(plan)), *_broken(recording)]
     if not is_done(plan, recording):
         return findings
+    run = masked(recording, clean.mask)
     if plan.klass == "spec":  # another spec is other objects, for as long as it lasts
-        return findings or [*unusual_states.not_led_back(clean, plan, recording)]
-    findings += unusual_writes.taken_away(clean, plan, recording)
+        return findings or [*unusual_states.not_led_back(plan, run)]
+    findings += unusual_writes.taken_away(clean, plan, run)
     if not any(finding.kind in ("stuck", "busy") for finding in findings):
-        findings += unusual_states.not_restored(clean, plan, recording)
-        findings += unusual_writes.made_again(clean, plan, recording)
-        findings += unusual_states.at_end(clean, plan, recording, {finding.subject for finding in findings})
+        findings += unusual_states.not_restored(plan, run)
+        findings += unusual_writes.made_again(clean, plan, run)
+        findings += unusual_states.at_end(clean, plan, run, {finding.subject for finding in findings})
     return [*findings, *_manners(clean, plan, recording)]
 
 

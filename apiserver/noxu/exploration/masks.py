@@ -1,12 +1,7 @@
 """What of an object differs from run to run by itself: it is masked before two runs are compared.
 
-Always masked are the fields that a server sets for each object anew (uid, times, resourceVersion, generation, managedFields).
-Uids in other fields, such as those of owners, become the shape of the object that has the uid. The *shape* of an
-object is its resource, namespace and name; a generated name becomes `*`, behind what it was generated from, and so does a uid in
-a name.
-
-So is what a cluster chooses for an object, such as the address of a pod: one that is made anew gets another one. An annotation
-that is a time says when something was done, and is left out: it is there or not, as that was done or not.
+What a server sets for each object anew is always masked (`masked_objects`), and names that were made at random are (`shapes`). So is what
+a cluster chooses for an object, such as the address of a pod: one that is made anew gets another one.
 
 Everything else is learnt: a field that differs among clean runs, whenever they are settled, is noise of this controller.
 
@@ -16,52 +11,44 @@ Everything else is learnt: a field that differs among clean runs, whenever they 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
+from noxu.exploration.masked_objects import MaskedObject, Path
 from noxu.exploration.recording import ObjectPlace, RunRecording, at_step, ends_of_bursts
+from noxu.exploration.shapes import MaskedNames, Shape
 from noxu.values import Object
 
-Path: TypeAlias = tuple[str, ...]
-"""Fields and `*` for the items of a list."""
-_ALWAYS: Final = frozenset(
-    {"uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "selfLink", "deletionTimestamp"}
-)
-_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
-TIME: Final = "<time>"
-"""What a text becomes that is a time."""
-_UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+States: TypeAlias = Mapping[Shape, Sequence[MaskedObject]]
+"""What is there, by shape; several objects may have one, and are in order of their content."""
 _IGNORED_RESOURCES: Final = ("events", "events.events.k8s.io", "leases.coordination.k8s.io", "nodes")
 _OWN_PLACES: Final = ("services", "endpoints", "endpointslices.discovery.k8s.io")
-
-
-_CHOSEN: Final[Mapping[str, Sequence[Path]]] = {
-    "pods": (
+_CHOSEN: Final[Mapping[str, frozenset[Path]]] = {
+    "pods": frozenset({
         ("spec", "nodeName"), ("status", "podIP"), ("status", "podIPs"), ("status", "hostIP"), ("status", "hostIPs"),
         ("status", "containerStatuses"), ("status", "initContainerStatuses"), ("status", "startTime"),
-    ),
-    "services": (("spec", "clusterIP"), ("spec", "clusterIPs"), ("spec", "healthCheckNodePort")),
-    "persistentvolumeclaims": (("metadata", "annotations", "volume.kubernetes.io/selected-node"),),
-    "persistentvolumes": (("spec", "nodeAffinity"),),
+    }),
+    "services": frozenset({("spec", "clusterIP"), ("spec", "clusterIPs"), ("spec", "healthCheckNodePort")}),
+    "persistentvolumeclaims": frozenset({("metadata", "annotations", "volume.kubernetes.io/selected-node")}),
+    "persistentvolumes": frozenset({("spec", "nodeAffinity")}),
 }  # fmt: skip
-"""What a cluster chooses for an object that is made anew: where it runs, and its addresses."""
+"""What a cluster chooses for an object that is made anew: where it runs, and its addresses. Each path has two or three steps."""
 
 
-class Shape(NamedTuple):
-    """An object as it is the same in each run. A name that was generated ends with `*`."""
+class ShapeMask(NamedTuple):
+    """What is masked of the objects of one shape: fields that are noise, and others with all that is below them."""
 
-    resource: str
-    namespace: str
-    name: str
+    noise: frozenset[Path]
+    chosen: frozenset[Path]
+    ignored: Sequence[str]
+    """Patterns of fields, such as `status.x` and `metadata.labels.*`."""
 
-    def __str__(self) -> str:
-        return f"{self.resource} {self.namespace}/{self.name}" if self.namespace else f"{self.resource} {self.name}"
-
-
-States: TypeAlias = Mapping[Shape, Sequence[Mapping[Path, tuple[Any, ...]]]]
-"""What is there, by shape; several objects may have one."""
+    def covers(self, path: Path) -> bool:
+        if path in self.noise or path[:2] in self.chosen or path[:3] in self.chosen:
+            return True
+        return bool(self.ignored) and _is_ignored(".".join(step for step in path if step != "*"), self.ignored)
 
 
 class Mask(NamedTuple):
@@ -72,11 +59,12 @@ class Mask(NamedTuple):
     """Those that are not in every clean run."""
     ignored: tuple[str, ...] = ()
 
-    def covers(self, shape: Shape, path: Path) -> bool:
-        if any(path[: len(chosen)] == chosen for chosen in _CHOSEN.get(shape.resource, ())):
-            return True
-        return path in self.fields.get(shape, frozenset()) or any(
-            _matches(pattern, shape, path) for pattern in self.ignored
+    def of(self, shape: Shape) -> ShapeMask:
+        patterns = (_pattern_of_fields(pattern, shape) for pattern in self.ignored)
+        return ShapeMask(
+            self.fields.get(shape, frozenset()),
+            _CHOSEN.get(shape.resource, frozenset()),
+            [pattern for pattern in patterns if pattern],
         )
 
     def hides(self, shape: Shape) -> bool:
@@ -86,97 +74,77 @@ class Mask(NamedTuple):
             or (shape.name == "kubernetes" and shape.resource in _OWN_PLACES)  # they have the port of the server
             or (shape.name == "kube-root-ca.crt" and shape.resource == "configmaps")  # it has its certificate
             or shape in self.shapes
-            or any(_matches(pattern, shape, ()) for pattern in self.ignored)
+            or any(_is_of(pattern, shape) for pattern in self.ignored)
         )
 
 
-def shape_of(place: ObjectPlace, value: Object, names: MaskedNames) -> Shape:
-    return Shape(place.resource, place.namespace, names.masked(place, value))
+# -- what a person ignores --------------------------------------------------------------------------------------------
 
 
-class MaskedNames:
-    """How names are masked that a server or a controller has made at random: by generateName, or after a masked owner."""
-
-    def __init__(self, recording: RunRecording) -> None:
-        self._masked: dict[ObjectPlace, str] = {}
-        self._uids: dict[str, str] = {}
-        for change in recording.changes:
-            value = change.object
-            self._see(change.place, value)
-        for place, value in recording.objects:
-            self._see(place, value)
-
-    def _see(self, place: ObjectPlace, value: Object) -> None:
-        metadata = value.get("metadata") or {}
-        if prefix := metadata.get("generateName"):
-            self._masked[place] = f"{prefix}*"
-        elif _UID.search(place.name):
-            self._masked[place] = _UID.sub("*", place.name)
-        if uid := metadata.get("uid"):
-            self._uids[uid] = f"<uid of {place.resource} {self._masked.get(place, place.name)}>"
-
-    def masked(self, place: ObjectPlace, value: Object) -> str:
-        return self._masked.get(place, place.name)
-
-    def text(self, text: str) -> str:
-        """A text, in which uids and times are masked."""
-        if _TIME.fullmatch(text):
-            return TIME
-        return _UID.sub(lambda found: self._uids.get(found[0], "<uid>"), text)
+def _is_of(pattern: str, shape: Shape) -> bool:
+    """Whether a pattern is one of objects, such as `configmaps/leader*`, and of this one."""
+    kind, slash, name = pattern.partition("/")
+    if not slash or "." in kind:
+        return False
+    return fnmatchcase(shape.resource.partition(".")[0], kind) and fnmatchcase(shape.name, name)
 
 
-# -- comparing --------------------------------------------------------------------------------------------------------
+def _pattern_of_fields(pattern: str, shape: Shape) -> str:
+    """`status.x` of `*.status.x`, `metadata.labels.a.b/c` of `widgets.metadata.labels.a.b/c`; "" if it is not about the shape."""
+    before, slash, _ = pattern.partition("/")
+    if slash and "." not in before:
+        return ""
+    kind, _, fields = pattern.partition(".")
+    return fields if fnmatchcase(shape.resource.partition(".")[0], kind) else ""
 
 
-def leaves(value: Any, names: MaskedNames, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """The fields of an object that are compared, with their masked values. Items of a list are compared as a multiset."""
-    if isinstance(value, dict) and value:
-        for name, item in value.items():
-            if name in _ALWAYS and (not path or path[0] == "metadata" or name in ("uid", "resourceVersion")):
-                continue
-            yield from leaves(item, names, (*path, name))
-    elif isinstance(value, list) and value:
-        items = [sorted(_frozen(leaves(item, names, (*path, "*")))) for item in value]
-        for item in sorted(items):
-            yield from item
-    else:
-        yield path, names.text(value) if isinstance(value, str) else value
+def _is_ignored(field: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(field, pattern) or field.startswith(f"{pattern}.") for pattern in patterns)
 
 
-def _frozen(fields: Iterable[tuple[Path, Any]]) -> list[tuple[Path, Any]]:
-    return [(path, value if isinstance(value, str) else repr(value)) for path, value in fields]
+# -- the objects of a run ---------------------------------------------------------------------------------------------
 
 
-def state(value: Object, shape: Shape, mask: Mask, names: MaskedNames) -> dict[Path, tuple[Any, ...]]:
-    """The fields of an object that are compared: the values by path, several for the items of a list."""
-    found: dict[Path, list[Any]] = {}
-    generation = (value.get("metadata") or {}).get("generation")
-    for path, item in leaves(value, names):
-        if not mask.covers(shape, path) and not _says_when(path, item):
-            is_of_generation = path[-1] == "observedGeneration" and generation is not None
-            found.setdefault(path, []).append(_observed(item, generation) if is_of_generation else item)
-    return {path: tuple(values) for path, values in found.items()}
+@dataclass(frozen=True)
+class MaskedRun:
+    """A run as it is compared with others. An object is masked once in each of its states, which may last for many steps."""
+
+    recording: RunRecording
+    mask: Mask
+    names: MaskedNames
+    _known: dict[ObjectPlace, list[MaskedObject]] = field(default_factory=dict)
+
+    def until(self, step: int) -> MaskedRun:
+        """The run up to the moment when a step was done; 0: the start."""
+        return replace(self, recording=at_step(self.recording, step))
+
+    def end(self) -> States:
+        """What is there at the end."""
+        found: dict[Shape, list[MaskedObject]] = {}
+        for place, value in self.recording.objects:
+            shape = self.names.shape(place)
+            if not self.mask.hides(shape):
+                found.setdefault(shape, []).append(self.masked(place, value))
+        return {shape: _in_order(objects) for shape, objects in found.items()}
+
+    def masked(self, place: ObjectPlace, value: Object) -> MaskedObject:
+        known = self._known.setdefault(place, [])
+        found = next((each for each in known if each.is_of(value)), None)
+        if found is None:
+            found = MaskedObject(value, self.mask.of(self.names.shape(place)).covers, self.names)
+            known.append(found)
+        return found
 
 
-def _says_when(path: Path, item: Any) -> bool:
-    """An annotation that is a time says when something was done, as a log does, and not how the object is."""
-    return path[:2] == ("metadata", "annotations") and item == TIME
+def masked(recording: RunRecording, mask: Mask) -> MaskedRun:
+    return MaskedRun(recording, mask, MaskedNames(recording))
 
 
-def _observed(item: Any, generation: Any) -> str:
-    """Generations count what has happened; what matters is whether the newest one was seen."""
-    return "<the newest>" if str(item) == str(generation) else "<an older one>"
+def _in_order(objects: Sequence[MaskedObject]) -> Sequence[MaskedObject]:
+    return sorted(objects, key=lambda each: repr(each.fields)) if len(objects) > 1 else objects
 
 
-def end_state(recording: RunRecording, mask: Mask) -> States:
-    """What is there at the end, by shape; several objects may have one, and are in order of their content."""
-    names = MaskedNames(recording)
-    found: dict[Shape, list[dict[Path, tuple[Any, ...]]]] = {}
-    for place, value in recording.objects:
-        shape = shape_of(place, value, names)
-        if not mask.hides(shape):
-            found.setdefault(shape, []).append(state(value, shape, mask, names))
-    return {shape: sorted(states, key=repr) for shape, states in found.items()}
+# -- learning ---------------------------------------------------------------------------------------------------------
 
 
 def learn(recordings: Sequence[RunRecording], ignored: Sequence[str] = ()) -> Mask:
@@ -184,12 +152,13 @@ def learn(recordings: Sequence[RunRecording], ignored: Sequence[str] = ()) -> Ma
     bare = Mask(ignored=tuple(ignored))
     fields: dict[Shape, frozenset[Path]] = {}
     shapes: frozenset[Shape] = frozenset()
-    for step in ends_of_bursts(recordings[0]):
-        states = [end_state(at_step(recording, step), bare) for recording in recordings]
+    runs = [masked(recording, bare) for recording in recordings]
+    settled = [[run.until(step) for run in runs] for step in ends_of_bursts(recordings[0])]
+    for moment in (*settled, runs):
+        states = [run.end() for run in moment]
         shapes |= _sometimes(states)
         fields = _joined(fields, _noise(states))
-    states = [end_state(recording, bare) for recording in recordings]
-    return Mask(_joined(fields, _noise(states)), shapes | _sometimes(states), tuple(ignored))
+    return Mask(fields, shapes, bare.ignored)
 
 
 def _joined(one: Mapping[Shape, frozenset[Path]], two: Mapping[Shape, frozenset[Path]]) -> dict[Shape, frozenset[Path]]:
@@ -210,20 +179,7 @@ def _noise(states: Sequence[States]) -> dict[Shape, frozenset[Path]]:
         pairs = (
             [] if shape in sometimes else [pair for each in states[1:] for pair in zip(first, each[shape], strict=True)]
         )
-        noisy = {path for one, two in pairs for path in one.keys() | two.keys() if one.get(path) != two.get(path)}
+        noisy = {path for one, two in pairs for path, _, _ in one.differences(two)}
         if noisy:
             fields[shape] = frozenset(noisy)
     return fields
-
-
-def _matches(pattern: str, shape: Shape, path: Path) -> bool:
-    """`configmaps/leader*` is an object, `*.status.x` and `widgets.metadata.labels.a.b/c` are fields of a resource."""
-    resource = shape.resource.partition(".")[0]
-    kind, slash, name = pattern.partition("/")
-    if slash and "." not in kind:
-        return not path and fnmatchcase(resource, kind) and fnmatchcase(shape.name, name)
-    kind, dot, field = pattern.partition(".")
-    if not dot or not path or not fnmatchcase(resource, kind):
-        return False
-    text = ".".join(step for step in path if step != "*")
-    return fnmatchcase(text, field) or text.startswith(f"{field}.")

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from noxu.exploration.plans import RunPlan
-from noxu.exploration.recording import WORKLOAD, ObjectPlace, RecordedChange, bursts
+from noxu.exploration.recording import WORKLOAD, ObjectPlace, RecordedChange
 from noxu.exploration.transitions import (
     Considered,
     Transition,
@@ -48,14 +48,14 @@ def stale(considered: Considered) -> Iterator[RunPlan]:
     """Freeze at a state that a later one contradicts; the controller starts again when it has acted on the later one, or before."""
     for place, of_object in transitions(considered).items():
         for view in _old_views(of_object):
-            acted = burst_after(considered.recording, view.later.change)
+            acted = burst_after(considered, view.later.change)
             before = _acted_before(considered, view, of_object)
             happened = f"{named(place)}: {view.later.what}"
             moments = [(view.later.trigger, happened, -0.7)]
             if (last := _last(acted)) is not None:
                 change, trigger = last
                 words = f"{happened}, and it has written {named(change.place)}"
-                moments.insert(0, (when(considered.recording, change, trigger), words, 0.0))
+                moments.insert(0, (when(considered, change, trigger), words, 0.0))
             for moment, words, worth in moments:
                 for whole in (False, True):
                     resources = considered.watched if whole else [place.resource]
@@ -106,7 +106,7 @@ def _acted_before(considered: Considered, view: _OldView, of_object: Sequence[Tr
     others = [each.change for each in of_object if not each.change.is_of_controller and each.change.revision < until]
     if not others:
         return []
-    return [each for each in burst_after(considered.recording, others[-1]) if each.revision < until]
+    return [each for each in burst_after(considered, others[-1]) if each.revision < until]
 
 
 def _last(acted: Sequence[RecordedChange]) -> tuple[RecordedChange, Object] | None:
@@ -149,7 +149,6 @@ def unobserved(considered: Considered) -> Iterator[RunPlan]:
     controller reads pods one by one: an informer of pods is shown that, too.
     """
     reads_pods = any(verb == "get" and resource == "pods" for verb, resource, _, _ in considered.recording.requests)
-    begun = bursts(considered.recording)
     acted: dict[tuple[ObjectPlace, int], list[RecordedChange]] = {}
     for change in considered.writes:
         for shown in change.why:
@@ -184,17 +183,16 @@ def unobserved(considered: Considered) -> Iterator[RunPlan]:
                 about=("unobserved", place.resource, missed.what, after.what),
                 worth=1.0
                 + sum(each.change.author == WORKLOAD for each in (missed, after))
-                + _worth_of_acting(considered, begun, missed, acted.get((place, missed.change.revision), ())),
+                + _worth_of_acting(considered, missed, acted.get((place, missed.change.revision), ())),
             )
 
 
-def _worth_of_acting(
-    considered: Considered, begun: Sequence[int], missed: Transition, acted: Sequence[RecordedChange]
-) -> float:
-    """A state costs most to miss if the controller takes something away at once when it sees it. `begun`: `bursts`."""
+def _worth_of_acting(considered: Considered, missed: Transition, acted: Sequence[RecordedChange]) -> float:
+    """A state costs most to miss if the controller takes something away at once when it sees it."""
+    begun = considered.bursts
     if not any(begun[change.step] == begun[missed.change.step] for change in acted):
         return 0.0
-    return 0.9 if _take_away(burst_after(considered.recording, missed.change)) else 0.3
+    return 0.9 if _take_away(burst_after(considered, missed.change)) else 0.3
 
 
 def _is_another(missed: Transition, later: Transition) -> bool:

@@ -24,7 +24,7 @@ from typing import Any, Final
 from noxu.control.faults.triggers import path_of
 from noxu.exploration import mutations, outdated
 from noxu.exploration.plans import WORKLOADS, RunPlan
-from noxu.exploration.recording import CONTROLLER, VERBS, WORKLOAD, RecordedChange, bursts
+from noxu.exploration.recording import CONTROLLER, VERBS, WORKLOAD, RecordedChange
 from noxu.exploration.transitions import (
     Considered,
     at,
@@ -129,8 +129,7 @@ def _requests_of(writes: Sequence[RecordedChange]) -> Iterator[tuple[RecordedCha
 
 
 def _crash(considered: Considered) -> Iterator[RunPlan]:
-    writes = considered.writes
-    begun = bursts(considered.recording)
+    writes, begun = considered.writes, considered.bursts
     last_of_burst = {begun[change.step]: change.revision for change in writes}
     for change, nth in _requests_of(writes):
         if last_of_burst[begun[change.step]] == change.revision:
@@ -312,11 +311,8 @@ def _drift(considered: Considered) -> Iterator[RunPlan]:
 def _lives_through(considered: Considered, created: RecordedChange) -> bool:
     """Whether an object is still there when the step that has made it is done."""
     return not any(
-        change.place == created.place
-        and change.effect == "delete"
-        and change.step == created.step
-        and change.revision > created.revision
-        for change in considered.recording.changes
+        change.effect == "delete" and change.step == created.step and change.revision > created.revision
+        for change in considered.changes_of[created.place]
     )
 
 

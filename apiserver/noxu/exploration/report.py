@@ -23,8 +23,8 @@ from noxu.exploration import coverage, older_kinds
 from noxu.exploration.attempts import Confirmed, Judged
 from noxu.exploration.exploring import Explored
 from noxu.exploration.findings import RunFinding
-from noxu.exploration.masks import MaskedNames, shape_of
 from noxu.exploration.recording import PANIC, RecordedChange, RunRecording
+from noxu.exploration.shapes import MaskedNames
 from noxu.values import Object
 
 MAX_LOG: Final = 15  # lines of the controller's log
@@ -122,7 +122,7 @@ def _written(recording: RunRecording) -> list[str]:
 
 def _write(change: RecordedChange, names: MaskedNames) -> str:
     of = f" of {change.subresource}" if change.subresource else ""
-    return f"{change.verb or change.effect}{of} of {shape_of(change.place, change.object, names)}"
+    return f"{change.verb or change.effect}{of} of {names.shape(change.place)}"
 
 
 # -- summary ----------------------------------------------------------------------------------------------------------

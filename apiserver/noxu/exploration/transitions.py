@@ -7,16 +7,20 @@ something else. Steps of a workload that only wait belong to the burst before th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from noxu.control.faults import triggers
 from noxu.exploration.recording import ObjectPlace, RecordedChange, RunRecording, bursts
-from noxu.values import Object
+from noxu.values import Object, cached_property
+
+_Key = TypeVar("_Key", bound=Hashable)
 
 
-class Considered(NamedTuple):
+@dataclass(frozen=True)
+class Considered:
     """What plans are made of. `watched`: the resources that the controller watches, in order."""
 
     recording: RunRecording
@@ -24,9 +28,32 @@ class Considered(NamedTuple):
     uses_lease: bool = False
     has_nodes: bool = False
 
-    @property
+    @cached_property
     def writes(self) -> list[RecordedChange]:
         return [change for change in self.recording.changes if change.is_of_controller]
+
+    @cached_property
+    def bursts(self) -> list[int]:
+        return bursts(self.recording)
+
+    @cached_property
+    def changes_of(self) -> Mapping[ObjectPlace, Sequence[RecordedChange]]:
+        """Of each object, in order."""
+        return _grouped(self.recording.changes, lambda change: change.place)
+
+    @cached_property
+    def writes_in(self) -> Mapping[int, Sequence[RecordedChange]]:
+        """Those of the controller, by the step with which their burst has begun."""
+        return _grouped(self.writes, lambda change: self.bursts[change.step])
+
+
+def _grouped(
+    changes: Iterable[RecordedChange], key: Callable[[RecordedChange], _Key]
+) -> dict[_Key, list[RecordedChange]]:
+    found: dict[_Key, list[RecordedChange]] = {}
+    for change in changes:
+        found.setdefault(key(change), []).append(change)
+    return found
 
 
 def consider(recording: RunRecording, *, has_nodes: bool = False) -> Considered:
@@ -71,7 +98,7 @@ def found_again(considered: Considered) -> Iterator[Transition]:
             for trigger, what in list(triggers_of(change))[:1]:
                 changed = [triggers.steps_of(path) for path in trigger.get("changed") or ()]
                 path = changed[0] if changed else None
-                yield Transition(change, when(considered.recording, change, trigger), what, path)
+                yield Transition(change, when(considered, change, trigger), what, path)
 
 
 def is_wanted(path: Sequence[str]) -> bool:
@@ -191,20 +218,16 @@ def named(place: ObjectPlace) -> str:
 # -- bursts -----------------------------------------------------------------------------------------------------------
 
 
-def burst_after(recording: RunRecording, change: RecordedChange) -> list[RecordedChange]:
+def burst_after(considered: Considered, change: RecordedChange) -> list[RecordedChange]:
     """What a controller writes after a change, until the workload does something else."""
-    begun = bursts(recording)
-    return [
-        each
-        for each in recording.changes
-        if each.is_of_controller and each.revision > change.revision and begun[each.step] == begun[change.step]
-    ]
+    writes = considered.writes_in.get(considered.bursts[change.step], ())
+    return [each for each in writes if each.revision > change.revision]
 
 
-def when(recording: RunRecording, change: RecordedChange, trigger: Object) -> Object:
+def when(considered: Considered, change: RecordedChange, trigger: Object) -> Object:
     """The trigger, with its number: moves count from the first step on."""
     parsed, _ = triggers.parse(trigger)
     assert parsed is not None
-    until = [each for each in recording.changes if each.step and each.revision <= change.revision]
-    number = sum(each.place == change.place and triggers.fires(parsed, each.before, each.after) for each in until)
+    until = [each for each in considered.changes_of[change.place] if each.step and each.revision <= change.revision]
+    number = sum(triggers.fires(parsed, each.before, each.after) for each in until)
     return {**trigger, "nth": number} if number > 1 else trigger

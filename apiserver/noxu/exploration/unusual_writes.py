@@ -10,22 +10,29 @@ one that the plan has made old, then one of what the workload is about, and not 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from noxu.exploration.findings import TRANSIENT, CleanRuns, RunFinding, author_of
-from noxu.exploration.masks import MaskedNames, Shape, shape_of
+from noxu.exploration.masks import MaskedRun
 from noxu.exploration.plans import RunPlan
 from noxu.exploration.recording import RecordedChange, RunRecording, Shown, bursts
+from noxu.exploration.shapes import Shape
 from noxu.values import Object
 
 COLLECTORS: Final = ("garbage-collector-controller", "namespace-controller", "pod-garbage-collector-controller")
 
 
-def counts(recording: RunRecording, effect: str) -> Counter[Shape]:
+def counts(run: MaskedRun, effect: str) -> Counter[Shape]:
     """How often each shape was created or deleted, as far as that is the controller's doing."""
-    names = MaskedNames(recording)
-    return Counter(shape_of(change.place, change.object, names) for change in _writes_of(recording, effect))
+    return Counter({shape: len(writes) for shape, writes in _by_shape(run, effect).items()})
+
+
+def _by_shape(run: MaskedRun, effect: str) -> dict[Shape, list[RecordedChange]]:
+    found: dict[Shape, list[RecordedChange]] = {}
+    for change in _writes_of(run.recording, effect):
+        found.setdefault(run.names.shape(change.place), []).append(change)
+    return found
 
 
 def _writes_of(recording: RunRecording, effect: str) -> list[RecordedChange]:
@@ -59,54 +66,49 @@ MADE: Final = "made"
 """In the place of an effect: a creation by any client."""
 
 
-def in_bursts(recording: RunRecording) -> Iterator[tuple[str, Shape, int]]:
-    names, begun = MaskedNames(recording), bursts(recording)
-    for change in recording.changes:
+def in_bursts(run: MaskedRun) -> Iterator[tuple[str, Shape, int]]:
+    begun = bursts(run.recording)
+    for change in run.recording.changes:
         if change.effect == "create":
-            yield MADE, shape_of(change.place, change.object, names), begun[change.step]
+            yield MADE, run.names.shape(change.place), begun[change.step]
     for effect in ("create", "delete"):
-        for change in _writes_of(recording, effect):
-            yield effect, shape_of(change.place, change.object, names), begun[change.step]
+        for shape, writes in _by_shape(run, effect).items():
+            for change in writes:
+                yield effect, shape, begun[change.step]
 
 
 def _extra(
-    effect: str, shape: Shape, clean: CleanRuns, recording: RunRecording, leaving_out: Collection[int] = ()
-) -> tuple[list[RecordedChange], RecordedChange, int]:
-    """The writes of a shape, the one that the clean runs do not have, and the step with which its burst began."""
-    names, begun, seen = MaskedNames(recording), bursts(recording), Counter[int]()
-    writes = [
-        change
-        for change in _writes_of(recording, effect)
-        if shape_of(change.place, change.object, names) == shape and change.revision not in leaving_out
-    ]
+    effect: str, shape: Shape, writes: Sequence[RecordedChange], begun: Sequence[int], clean: CleanRuns
+) -> tuple[RecordedChange, int]:
+    """Of the writes of a shape the one that the clean runs do not have, and the step with which its burst began."""
+    seen = Counter[int]()
     for write in writes:
         step = begun[write.step]
         seen[step] += 1
         if seen[step] > clean.in_bursts.get((effect, shape, step), 0):
-            return writes, write, step
-    return writes, writes[-1], begun[writes[-1].step]
+            return write, step
+    return writes[-1], begun[writes[-1].step]
 
 
-def _in_vain(shape: Shape, clean: CleanRuns, recording: RunRecording) -> set[int]:
+def _in_vain(
+    shape: Shape, deletions: Sequence[RecordedChange], begun: Sequence[int], clean: CleanRuns, run: MaskedRun
+) -> set[int]:
     """The revisions of deletions that take back what was made because of an old view, in the burst in which it was made.
 
     Any controller makes again what it does not know to be gone; as it takes that away when it knows, nothing has happened. What is
     made in that burst of the clean runs, too, was not made because of the view.
     """
-    begins = [made["revision"] for made in recording.fired if _views(made.get("move") or {})]
+    begins = [made["revision"] for made in run.recording.fired if _views(made.get("move") or {})]
     if not begins:
         return set()
-    names, begun, seen, found = MaskedNames(recording), bursts(recording), Counter[int](), set[int]()
+    seen, found = Counter[int](), set[int]()
     made, makes = dict[str, int](), Counter[int]()
-    for change in recording.changes:
-        if change.effect == "create" and shape_of(change.place, change.object, names) == shape:
+    for change in run.recording.changes:
+        if change.effect == "create" and run.names.shape(change.place) == shape:
             step = begun[change.step]
             makes[step] += 1
             if change.revision > begins[0] and makes[step] > clean.in_bursts.get((MADE, shape, step), 0):
                 made[_uid(change)] = step
-    deletions = [
-        change for change in _writes_of(recording, "delete") if shape_of(change.place, change.object, names) == shape
-    ]
     usual = {step: clean.in_bursts.get(("delete", shape, step), 0) for step in begun}
     for change in deletions:
         step = begun[change.step]
@@ -117,19 +119,14 @@ def _in_vain(shape: Shape, clean: CleanRuns, recording: RunRecording) -> set[int
 
 
 def _are_ahead(
-    shape: Shape, clean: CleanRuns, plan: RunPlan, recording: RunRecording, leaving_out: Collection[int]
+    shape: Shape, writes: Sequence[RecordedChange], begun: Sequence[int], clean: CleanRuns, plan: RunPlan
 ) -> bool:
     """Whether more was deleted in all than in the clean runs, or until some step: then it was deleted too early.
 
     What is deleted too early may be gone by when it should be, so at the end the numbers may be equal. Steps are those of the
     clean runs unless the plan has some of its own.
     """
-    names, begun = MaskedNames(recording), bursts(recording)
-    deleted = Counter(
-        begun[change.step]
-        for change in _writes_of(recording, "delete")
-        if change.revision not in leaving_out and shape_of(change.place, change.object, names) == shape
-    )
+    deleted = Counter(begun[change.step] for change in writes)
     if deleted.total() > clean.deleted.get(shape, 0):
         return True
     ahead = 0
@@ -155,20 +152,22 @@ def _is_remarkable(change: RecordedChange, asked: Mapping[str, str]) -> bool:
     return asked.get(_uid(change)) not in followed and change.place.resource not in TRANSIENT
 
 
-def taken_away(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> Iterator[RunFinding]:
-    for shape in counts(recording, "delete"):
-        if clean.mask.hides(shape) or shape.resource in TRANSIENT:
+def taken_away(clean: CleanRuns, plan: RunPlan, run: MaskedRun) -> Iterator[RunFinding]:
+    begun = bursts(run.recording)
+    for shape, deletions in _by_shape(run, "delete").items():
+        if clean.mask.hides(shape) or shape.resource in TRANSIENT or _planned(plan, shape):
             continue
-        in_vain = _in_vain(shape, clean, recording)
-        if _planned(plan, shape) or not _are_ahead(shape, clean, plan, recording, in_vain):
+        in_vain = _in_vain(shape, deletions, begun, clean, run)
+        writes = [change for change in deletions if change.revision not in in_vain]
+        if not _are_ahead(shape, writes, begun, clean, plan):
             continue
-        writes, last, step = _extra("delete", shape, clean, recording, in_vain)
+        last, step = _extra("delete", shape, writes, begun, clean)
         yield RunFinding(
             "deleted",
             str(shape),
             f"{author_of(last)} deleted {shape} at revision {last.revision}"
             + _compared(len(writes), clean.deleted.get(shape, 0))
-            + _because(last, plan, recording),
+            + _because(last, plan, run.recording),
             tuple(change.revision for change in writes),
             step=step,
         )
@@ -180,19 +179,19 @@ def _compared(number: int, usual: int) -> str:
     return f", {number} times instead of {usual}" if number > usual else ", earlier than in clean runs"
 
 
-def made_again(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> Iterator[RunFinding]:
-    gone = counts(recording, "delete")
-    for shape, number in counts(recording, "create").items():
-        usual = clean.created.get(shape, 0)
+def made_again(clean: CleanRuns, plan: RunPlan, run: MaskedRun) -> Iterator[RunFinding]:
+    begun, gone = bursts(run.recording), counts(run, "delete")
+    for shape, writes in _by_shape(run, "create").items():
+        number, usual = len(writes), clean.created.get(shape, 0)
         replaced = max(gone.get(shape, 0) - clean.deleted.get(shape, 0), 0) + _planned(plan, shape)
         if number <= usual + replaced or clean.mask.hides(shape):
             continue
-        writes, last, step = _extra("create", shape, clean, recording)
+        last, step = _extra("create", shape, writes, begun, clean)
         yield RunFinding(
             "created",
             str(shape),
             f"the controller created {shape} {number} times instead of {usual}, once more at revision {last.revision}"
-            + _because(last, plan, recording),
+            + _because(last, plan, run.recording),
             tuple(change.revision for change in writes),
             step=step,
         )
