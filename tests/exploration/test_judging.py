@@ -377,6 +377,33 @@ def test_what_a_plan_deletes_may_be_made_again() -> None:
     assert judge(two_clean_runs(), plan, script.recording()) == []
 
 
+@rows(
+    "who_reports, found",
+    [
+        ("statefulset-controller", []),  # it may take time until pods are ready again
+        ("controller", ["configmaps default/a was changed behind the controller's back, and stays so: status.ready is 0 instead of 1"]),
+    ],
+)  # fmt: skip
+def test_a_controller_restores_no_status_that_others_write(who_reports: str, found: list[str]) -> None:
+    def report(script: Script, ready: int) -> None:
+        script.write(who_reports, "patch", CONFIGS, "a", subresource="status", status={"ready": ready})
+
+    without_fault, script = clean(), clean()
+    report(without_fault, 1)
+    at = {"kind": CONFIGS, "name": "a", "namespace": "default"}
+    plan = RunPlan("drift", "", steps=({"after": 2, "steps": [{"delete": at}]},))
+    report(script, 1)
+    script.step = 3
+    script.write("workload", "delete", CONFIGS, "a")
+    script.write("controller", "create", CONFIGS, "a", data={"size": "2"})
+    report(script, 0)
+    script.step = 4
+    report(script, 1)
+    recordings = [without_fault.recording()]
+    judged = judge(clean_runs(recordings, learn(recordings)), plan, script.recording())
+    assert [each.sentence for each in judged if each.kind == "not restored"] == found
+
+
 def test_a_note_of_when_something_was_made_again_is_no_difference() -> None:
     """As rabbitmq's operator leaves at a StatefulSet, and at a ConfigMap, if it was not the first one to make it."""
     at = {"kind": CONFIGS, "name": "a", "namespace": "default"}
