@@ -138,7 +138,7 @@ def test_it_ends_with_what_it_runs_when_who_asks_is_killed(tmp_path: Path) -> No
         running = [pid for place in tmp_path.glob("*/*") for pid in processes.of_directory(place)]
         asking.kill()
     eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in running))
-    eventually(lambda: not list(tmp_path.glob("*/*")))
+    eventually(lambda: not list(tmp_path.iterdir()))
 
 
 LISTENS = """

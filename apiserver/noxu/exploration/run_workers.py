@@ -174,6 +174,7 @@ def work(directory: str, network: str) -> None:
         with contextlib.suppress(OSError):  # nobody waits for it
             answers.write(_answer(_CALLS[name], *first, *arguments))
             answers.flush()
+    shutil.rmtree(directory, ignore_errors=True)  # whoever asked may be gone
     garbage.end_process(0)
 
 
