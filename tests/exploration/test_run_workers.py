@@ -189,3 +189,17 @@ def test_what_listens_on_a_fixed_port_has_a_network_unless_it_needs_what_is_else
         learnt = exploring.learn(explored)
     assert len(learnt.ports) == 1
     assert learnt.at_a_time(explored.jobs) == (1 if needs_another else 4)
+
+
+FORBIDS = """
+import os, sys
+from noxu.exploration import networks, run_workers
+def enter(): raise PermissionError(1, "Operation not permitted")
+networks.enter = enter
+run_workers.work(sys.argv[1], run_workers.OWN_NETWORK)
+"""
+
+
+def test_a_system_that_forbids_networks_is_no_error_to_a_person(tmp_path: Path) -> None:
+    ran = subprocess.run([sys.executable, "-c", FORBIDS, str(tmp_path)], capture_output=True, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (125, b"", b"")

@@ -30,7 +30,7 @@ _BIND: Final = 4096  # MS_BIND
 _RECURSIVE: Final = 16384  # MS_REC
 _PRIVATE: Final = 1 << 18  # MS_PRIVATE
 FORBIDDEN: Final = 125
-"""The exit status if the path cannot be made."""
+"""The exit status if this system does not allow it."""
 
 
 def write_files(directory: Path, token: str, authority: bytes, namespace: str) -> None:

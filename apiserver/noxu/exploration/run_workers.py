@@ -29,7 +29,7 @@ from types import TracebackType
 from typing import Any, BinaryIO, Final, Self
 
 from noxu import garbage
-from noxu.exploration import networks, processes, python_programs, runs
+from noxu.exploration import networks, pod_mounts, processes, python_programs, runs
 from noxu.exploration.attempts import Confirmed, Judged, Learnt, attempt, confirm
 from noxu.exploration.plans import RunPlan
 from noxu.exploration.run_steps import RunFailed
@@ -157,9 +157,12 @@ class _Worker:
 
 
 def work(directory: str, network: str) -> None:
-    """Do what is asked for on standard input, until that ends. `network`: OWN_NETWORK, or "". Raises OSError if it has none."""
+    """Do what is asked for on standard input, until that ends. `network`: OWN_NETWORK, or "". Exit status FORBIDDEN: it has none."""
     if network == OWN_NETWORK:
-        networks.enter()
+        try:
+            networks.enter()
+        except OSError:
+            garbage.end_process(pod_mounts.FORBIDDEN)
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what is printed is no answer
     tempfile.tempdir = directory
