@@ -39,7 +39,7 @@ on_linux = needs_platform("/proc", present=sys.platform == "linux")
 
 def _networks() -> bool:
     """Whether processes may have networks of their own."""
-    code = "from noxu.exploration import networks; networks.enter()"
+    code = "from noxu.exploration import run_workers; run_workers.enter_network()"
     return subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
 
 
@@ -193,9 +193,9 @@ def test_what_listens_on_a_fixed_port_has_a_network_unless_it_needs_what_is_else
 
 FORBIDS = """
 import os, sys
-from noxu.exploration import networks, run_workers
-def enter(): raise PermissionError(1, "Operation not permitted")
-networks.enter = enter
+from noxu.exploration import run_workers
+def enter_network(): raise PermissionError(1, "Operation not permitted")
+run_workers.enter_network = enter_network
 run_workers.work(sys.argv[1], run_workers.OWN_NETWORK)
 """
 

@@ -5,7 +5,8 @@
 
 A worker is a process of this interpreter, in a session of its own: signals of the terminal do not reach it. It ends what it runs on
 SIGTERM, and when whoever asks it is gone, however that has ended. What it leaves is in one directory, which goes with it. With a
-network of its own it can run what listens on a fixed port, while others do.
+network of its own (network_namespaces(7) of Linux, a loopback interface and nothing else) it can run what listens on a fixed port, while
+others do: for root, or where users may have namespaces of their own.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import pickle
 import queue
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -29,16 +32,25 @@ from types import TracebackType
 from typing import Any, BinaryIO, Final, Self
 
 from noxu import garbage
-from noxu.exploration import networks, pod_mounts, processes, python_programs, runs
+from noxu.exploration import pod_mounts, processes, python_programs, runs
 from noxu.exploration.attempts import Confirmed, Judged, Learnt, attempt, confirm
 from noxu.exploration.plans import RunPlan
 from noxu.exploration.run_steps import RunFailed
 from noxu.exploration.settings import Exploration
 
+try:  # noqa: SIM105 - as elsewhere
+    import fcntl
+except ImportError:  # Windows
+    pass
+
 ENDS_WITHIN: Final = 10.0  # seconds, after which a worker is killed
 OWN_NETWORK: Final = "own-network"
 _WORK: Final = "import sys; from noxu.exploration import run_workers; run_workers.work(*sys.argv[1:])"
 _CALLS: Final[dict[str, Callable[..., object]]] = {"attempt": attempt, "confirm": confirm}
+_NEW_NETWORK: Final = 0x40000000  # CLONE_NEWNET
+_SET_FLAGS: Final = 0x8914  # SIOCSIFFLAGS
+_UP: Final = 0x1 | 0x40  # IFF_UP, IFF_RUNNING
+_INTERFACE: Final = struct.Struct("16sH22x")  # ifreq: name and flags
 
 
 class WorkerEnded(Exception):
@@ -160,7 +172,7 @@ def work(directory: str, network: str) -> None:
     """Do what is asked for on standard input, until that ends. `network`: OWN_NETWORK, or "". Exit status FORBIDDEN: it has none."""
     if network == OWN_NETWORK:
         try:
-            networks.enter()
+            enter_network()
         except OSError:
             garbage.end_process(pod_mounts.FORBIDDEN)
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
@@ -179,6 +191,15 @@ def work(directory: str, network: str) -> None:
             answers.flush()
     shutil.rmtree(directory, ignore_errors=True)  # whoever asked may be gone
     garbage.end_process(0)
+
+
+def enter_network() -> None:
+    """Enter a new network, with all that this process starts. There must be no other threads yet. Raises OSError."""
+    if sys.platform != "linux":
+        raise OSError("only Linux has networks of processes")
+    pod_mounts.enter(_NEW_NETWORK)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, _SET_FLAGS, _INTERFACE.pack(b"lo", _UP))
 
 
 def _answer(function: Callable[..., object], *arguments: object) -> bytes:
