@@ -152,7 +152,11 @@ def test_an_event_is_awaited_by_watches_that_are_behind(sight: Sight, had: list[
     [
         (request(), "unchanged"),
         (request(code=409, reason="Conflict", message="changed"), "refused"),
-        (request("get", 404), "refused"),
+        (request("get", 404), "read"),  # what is not there has been looked for, and not refused
+        (request("list", 404), "read"),
+        (request("get", 403), "refused"),
+        (request("update", 404), "refused"),
+        (request("watch", 404), "refused"),
         (request("get"), "read"),
         (request("list"), "read"),
         (request("watch", 0), "watch"),

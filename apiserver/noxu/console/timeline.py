@@ -254,8 +254,13 @@ def with_calls(found: list[Object], calls: Mapping[str, Sequence[HookCall]]) -> 
     return [each for mark in found for each in (mark, *call_marks(mark, calls.get(mark.get("id", ""), ())))]
 
 
+def is_refused(code: int, *, reads: bool) -> bool:
+    """Whether an answer is a refusal. Who looks for something that is not there has not been refused."""
+    return code >= 400 and not (code == 404 and reads)
+
+
 def _what(request: RecordedRequest) -> str:
-    if request.code >= 400:
+    if is_refused(request.code, reads=request.verb in READS):
         return "refused"
     if request.verb in READS:
         return "read"

@@ -14,7 +14,6 @@ export function addMarks(marks, added) {
   let isInOrder = true;
   for (const mark of added) {
     if (byKey.has(mark.key) || isMerged(marks, mark)) continue;
-    if (mark.what === "refused" && isMissed(mark)) mark.what = "read";
     const caller = mark.caller && marks.byId.get(mark.caller);
     if (caller) Object.assign(mark, { at: Math.max(mark.at, caller.at), behind: (caller.revision || 0) + 0.5 });
     if (list.length && mark.at < list[list.length - 1].at) isInOrder = false;
@@ -26,9 +25,6 @@ export function addMarks(marks, added) {
   if (list.length > MOST_MARKS + SLACK) for (const mark of list.splice(0, list.length - MOST_MARKS)) forget(marks, mark);
   marks.version++;
 }
-
-// A client looks for something that is not there yet: that is no refusal.
-const isMissed = (mark) => mark.code === 404 && (mark.verb === "get" || mark.verb === "list");
 
 // Add what `GET /_noxu/console/timeline` answers. `began` is another one if another process answers, whose numbers begin anew.
 export function addAnswer(marks, { marks: added, began }) {
