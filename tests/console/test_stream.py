@@ -122,7 +122,7 @@ async def test_nothing_is_recorded_after_the_last_viewer_has_left(monkeypatch: p
     """What a server without a viewer does for one is nothing: no filter, no watcher of its log, no task, no notes."""
     monkeypatch.setattr(stream, "LINGER", 0.0)
     async with Server(Config(port=0)) as server:
-        live, app, interventions = server.control.part(Live), server._http.app, server.interventions
+        live, app, intervening = server.control.part(Live), server._http.app, server.interventions
         before = (app.filters, list(server.plane.cache.watchers))
         async with contextlib.aclosing(live.lines()) as one, contextlib.aclosing(live.lines()) as other:
             await anext(one)
@@ -133,11 +133,11 @@ async def test_nothing_is_recorded_after_the_last_viewer_has_left(monkeypatch: p
         assert (app.filters, list(server.plane.cache.watchers)) == before
         assert (live._beating, len(live._events), len(live._write_marks.awaited)) == (None, 0, 0)
         # a report wants all requests from its first call on: they begin anew, and no viewer ends them
-        record = interventions.begin_requests()
-        interventions.end_requests()
+        record = intervening.begin_requests()
+        intervening.end_requests()
         since = record.began
-        assert interventions.requests() is record
-        interventions.end_requests()
+        assert intervening.requests() is record
+        intervening.end_requests()
         assert record in app.filters
         assert record.began > since
 
@@ -161,6 +161,33 @@ async def test_events_that_wait_for_a_line_are_bounded() -> None:
         assert live._lost == 2 * MAX_EVENTS + 9
         assert len(live._events) == 2
         live._rest()
+
+
+async def test_the_timeline_says_from_when_on_requests_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the first viewer on, and from the next one on if there was none for a while."""
+    monkeypatch.setattr(stream, "LINGER", 0.0)
+    async with Server(Config(port=0)) as server:
+        live, since = server.control.part(Live), []
+        for _ in range(2):
+            async with contextlib.aclosing(live.lines()) as one, contextlib.aclosing(live.lines()) as other:
+                await anext(one)
+                first = await misses_before(server)
+                await anext(other)
+                assert await misses_before(server) == first
+            since.append(first)
+            await eventually_async(lambda: live._lingering is None)
+        assert 0.0 < since[0] < since[1]
+
+
+async def test_a_server_that_records_requests_from_its_start_misses_none() -> None:
+    async with Server(Config(port=0, record_requests=True)) as server:
+        assert await misses_before(server) == 0.0
+
+
+async def misses_before(server: Server) -> float:
+    found = await timeline(ControlCall({}, {"limit": 1}, {}, ANONYMOUS, server.control))
+    assert isinstance(found.body, bytes)
+    return float(json.loads(found.body)["requestsMissBefore"])
 
 
 @pytest.mark.parametrize(("history", "note"), [(300.0, ""), (0.0, UNKNOWN_WRITERS)])

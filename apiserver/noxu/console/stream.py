@@ -339,6 +339,7 @@ async def timeline(call: ControlCall) -> Download:
     answer: Object = {
         "marks": codec.Encoded(await _encoded(made)),
         "began": live.began,
+        "requestsMissBefore": record.misses_before,
         "note": UNKNOWN_WRITERS if server.history is None else "",
     }
     return Download(codec.encode_for_page(answer), "application/json")

@@ -137,6 +137,8 @@ class RequestRecord(Protocol):
 
     began: float
     """Since when all requests are recorded, in seconds since 1970."""
+    misses_before: float
+    """What was asked before this time may be missing, for nobody looked; 0: nothing is."""
     limit: int
     """How many are kept."""
 

@@ -57,6 +57,8 @@ class RecentRequests(RequestFilter):
         self.limit = limit
         self.began = time.time()
         """Since when, in seconds since 1970."""
+        self.misses_before = 0.0
+        """What was asked before this time may be missing, for nobody looked; 0: nothing is."""
         self._epoch = self.began - time.monotonic()  # of the event loop's time, so that differences stay what they were
         self.last = 0
         """The number of the newest request."""
@@ -131,7 +133,7 @@ class RecentRequests(RequestFilter):
     def begin_again(self) -> None:
         """Forget what was recorded before an interruption: what follows is complete."""
         self._answered.clear()
-        self.began = time.time()
+        self.began = self.misses_before = time.time()
 
     def since(self, number: int = 0) -> list[RecordedRequest]:
         """The requests after the one with this number, in the order of their arrival, with the watches that are open."""

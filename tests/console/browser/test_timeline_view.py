@@ -266,3 +266,17 @@ def test_what_the_timeline_does_not_know_is_said(open_page: Open) -> None:
     )
     page.get_by_role("link", name="Timeline").click()
     page.get_by_text("who wrote is not known").wait_for()
+    assert page.get_by_text("are known from").count() == 0
+
+
+def test_from_when_on_refusals_are_known_is_said(open_page: Open) -> None:
+    page = open_page("#/kinds")
+    page.route(
+        "**/_noxu/console/timeline*",
+        lambda route: route.fulfill(json={"marks": [], "note": "", "requestsMissBefore": 1767225605.75}),
+    )
+    page.get_by_role("link", name="Timeline").click()
+    page.get_by_text("such as refusals, are known from 20").wait_for()
+    said = page.get_by_text("are known from").text_content()
+    time = page.evaluate("new Date(1767225605750).toTimeString().slice(0, 8)")
+    assert said.split(" on;")[0].endswith(f"-01 {time}") or said.split(" on;")[0].endswith(f"-31 {time}")

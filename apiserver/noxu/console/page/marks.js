@@ -129,6 +129,13 @@ export const timeText = (at) => {
   return `${hours}:${minutes}:${seconds}.${String(time.getMilliseconds()).padStart(3, "0")}`;
 };
 
+// To the second, with the day unless it is today.
+export function clockText(at) {
+  const [time, today] = [new Date(at * 1000), new Date()];
+  const day = [time.getFullYear(), time.getMonth() + 1, time.getDate()].map((each) => String(each).padStart(2, "0")).join("-");
+  return `${time.toDateString() === today.toDateString() ? "" : `${day} `}${timeText(at).slice(0, 8)}`;
+}
+
 export const verbText = (mark) => (mark.subresource ? `${mark.verb} ${mark.subresource}` : mark.verb);
 export function objectText({ resource, namespace, name }) {
   if (!name) return namespace ? `${resource} in ${namespace}` : resource;

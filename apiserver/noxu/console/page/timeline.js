@@ -2,7 +2,7 @@
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./vendor/preact.js";
 import { go, hrefOf } from "./router.js";
 import { LEFT, RIGHT, beginOf, draw, firstAt, heightOf, layoutOf, markNear, nameY } from "./drawing.js";
-import { actionText, addAnswer, addMarks, chainOf, MOST_MARKS, newMarks, objectText, receiveLate, selectMarks, sentenceOf, timeText, verbText } from "./marks.js";
+import { actionText, addAnswer, addMarks, chainOf, clockText, MOST_MARKS, newMarks, objectText, receiveLate, selectMarks, sentenceOf, timeText, verbText } from "./marks.js";
 import { BreakHere } from "./break.js";
 import { Course } from "./course.js";
 import { Choice, Diff, Empty, Field, Kubectl, Problem, Table, Tabs, Toolbar, countText, toYaml, useAsked } from "./widgets.js";
@@ -53,11 +53,11 @@ function useMarks(source) {
       cancelAnimationFrame(frame);
     };
   }, [source]);
-  return { marks, error, isLoaded: Boolean(answered), note: answered && answered.note };
+  return { marks, error, isLoaded: Boolean(answered), answered: answered || {} };
 }
 
 function Timeline({ source, route, hasView, session, askToken }) {
-  const { marks, error, isLoaded, note } = useMarks(source);
+  const { marks, error, isLoaded, answered: { note, requestsMissBefore } } = useMarks(source);
   const query = route.query;
   const change = (changes) => go(hrefOf("timeline", [], { ...query, ...changes }), true);
   const shown = useMemo(() => selectMarks(marks.list, query), [marks.version, query.kind, query.client, query.object, query.outcome, query.noise]);
@@ -85,7 +85,8 @@ function Timeline({ source, route, hasView, session, askToken }) {
           ? html`<${MarkTable} shown=${shown} query=${query} />`
           : html`<${Picture} marks=${marks} shown=${shown} isByTime=${query.by === "time"} chosen=${chosen} choose=${choose} />`}
       ${chosen ? html`<${Detail} key=${chosen.key} source=${source} mark=${chosen} marks=${marks} query=${query} close=${() => { choose(null); document.querySelector(".drawn")?.focus(); }} hasView=${hasView} session=${session} askToken=${askToken} />` : null}
-    </div>`;
+    </div>
+    ${requestsMissBefore ? html`<p class="quiet">Requests that wrote nothing, such as refusals, are known from ${clockText(requestsMissBefore)} on; of earlier ones, those that came while a page was open. <code>noxu serve --record-requests</code> knows them from the start.</p>` : null}`;
 }
 
 const CONDITIONS = { kind: "kind", object: "object", client: "client", outcome: "outcome", noise: "upkeep" };
