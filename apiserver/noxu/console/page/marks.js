@@ -153,5 +153,7 @@ const ENDS = {
 };
 
 // A mark in words: `kubectl/v1.37.0: update status of widgets.example.com default/a`.
-export const sentenceOf = (mark) => `${mark.lane}: ${verbText(mark)} ${objectText(mark)}${ENDS[mark.what](mark)}`;
+export const sentenceOf = (mark) => sentencePartsOf(mark).join("");
+// What was asked, and how it ended.
+export const sentencePartsOf = (mark) => [`${mark.lane}: ${verbText(mark)} ${objectText(mark)}`, ENDS[mark.what](mark)];
 export const actionText = (mark) => `${verbText(mark)} ${mark.name || mark.resource}`;
