@@ -19,7 +19,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from benchmarks.console import PATH, RATE, STREAM, Writing, reading, writing
+from benchmarks.console import OBJECTS, PATH, RATE, STREAM, Writing, reading, writing
 from benchmarks.watchers import started
 from noxu import cli
 from noxu.console import stream
@@ -70,6 +70,10 @@ async def measure(writes: int) -> None:
     with tempfile.TemporaryDirectory() as made, started(*command(Path(made))) as (port, pid):
         load = await writing(port)
         async with reading(port, WATCH.encode()):
+            async with load.connected():
+                await load.write(
+                    OBJECTS, RATE
+                )  # as fast as they are answered: from here on each write finds what it writes
             never = await of_a_write(load, pid, Path(made), writes)
             async with reading(port, STREAM):
                 watched = await of_a_write(load, pid, Path(made), writes)

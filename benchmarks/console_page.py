@@ -52,23 +52,24 @@ STREAM: Final = """(() => {
   const encoder = new TextEncoder();
   window.passed = 0;
   window.most = 0;
-  const mark = (n) => ({
-    key: `${n}`, at: 1767225600 + n / 1000, lane: `client-${n % 40}/v1`, what: "write", verb: "update", subresource: "status",
+  const write = (n) => ({
+    at: 1767225600 + n / 1000, lane: `client-${n % 40}/v1`, verb: "update", subresource: "status",
     resource: "widgets.example.com", namespace: "default", name: `widget-${n % 10000}`, revision: n, event: "MODIFIED",
     because: n > 9 ? [n - 7] : [], to: [`client-${(n + 1) % 40}/v1`], id: `${n}-6f1c-4f0e-9d4b-1e2f3a4b5c6d`, manager: "manager",
     code: 200, request: n, method: "PUT", path: `/apis/example.com/v1/namespaces/default/widgets/widget-${n % 10000}`, seconds: 0.002,
   });
-  const line = (marks) => encoder.encode(JSON.stringify({
-    revision: window.passed, lost: 0, received: [], marks,
+  const columns = Object.keys(write(1));
+  const line = (writes) => encoder.encode(JSON.stringify({
+    revision: window.passed, lost: 0, columns, writes: writes.map(Object.values), marks: [], received: [],
   }) + "\\n");
   window.fetch = (path, options) => {
     if (path !== "/_noxu/console/stream") return asked(path, options);
     const body = new ReadableStream({
       async pull(control) {
         while (window.passed >= window.most) await new Promise((done) => setTimeout(done, 50));
-        const marks = [];
-        while (marks.length < 1000) marks.push(mark(++window.passed));
-        control.enqueue(line(marks));
+        const writes = [];
+        while (writes.length < 1000) writes.push(write(++window.passed));
+        control.enqueue(line(writes));
         await new Promise((done) => setTimeout(done)); // frames are drawn meanwhile
       },
     }, { highWaterMark: 1 });

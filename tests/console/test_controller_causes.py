@@ -7,8 +7,6 @@ from typing import Any, cast
 from noxu.api import codec
 from noxu.console import controller_causes
 from noxu.console.controller_causes import ControllerCauses
-from noxu.control.recorded_writes import RecordedWrite
-from noxu.registry.authors import Author
 from noxu.registry.served_resources import LiveResources
 from noxu_storage.types import Event, Key, KeyValue
 from tests.rows import rows
@@ -25,10 +23,6 @@ class Kind:
 
     def find_kind(self, _api_version: str, kind: str) -> Kind | None:
         return None if kind == "Unknown" else Kind(kind)
-
-
-def written(*, client: bool = False) -> RecordedWrite:
-    return RecordedWrite(1, 0.0, Author(controller="" if client else "deployment-controller"))
 
 
 class Log:
@@ -50,7 +44,10 @@ class Log:
         )
         event = Event(key, self.revision, None if deletes else value, self.there.pop(key, None))
         self.there[key] = KeyValue(key, value, self.revision)
-        return self.causes.add(event, written(client=client))
+        self.causes.newest[key] = self.revision
+        found = [] if client else self.causes.causes(event)
+        self.causes.forget()
+        return found
 
 
 def test_a_rollout_is_one_story() -> None:
@@ -77,7 +74,7 @@ def test_without_a_known_owner_there_is_no_cause(owners: list[tuple[str, str]]) 
 def test_what_cannot_be_read_has_no_owners() -> None:
     causes = ControllerCauses(cast(LiveResources, Kind()))
     for stored in (b"{", b"[]", b'{"metadata": 1}', b'{"metadata": {"ownerReferences": [1]}}', b""):
-        assert causes.add(Event(Key("Pod", "", "a"), 1, stored, None), written()) == []
+        assert causes.causes(Event(Key("Pod", "", "a"), 1, stored, None)) == []
 
 
 def test_the_objects_that_are_known_are_limited(monkeypatch: Any) -> None:

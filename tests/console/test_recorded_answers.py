@@ -33,13 +33,20 @@ LINES: Final = [
     write(6, None, verb="delete", event="DELETED", userAgent="operator/v1", why=[{"how": "watch", "revision": 5}, {"how": "more"}]),
     {"step": 3, "at": 0.7, "client": OPERATOR, "id": "g", "method": "POST", "path": "/api/v1/namespaces/default/configmaps",
      "expect": {"code": 409, "body": {"reason": "AlreadyExists", "message": "it exists"}}},
+    {"step": 4, "at": 0.8, "client": OPERATOR, "id": "n", "method": "GET", "path": "/api/v1/namespaces/default/configmaps/b",
+     "expect": {"code": 404, "body": {"reason": "NotFound", "message": "there is none"}}},
 ]  # fmt: skip
 ANSWERS: Final = answers(ServerRecording("1970-01-01T00:00:00Z", 3, "1.0", {}, LINES))
 
 
 def test_steps_have_the_events_of_their_watches() -> None:
     steps = ANSWERS["/_noxu/console/recording"]["steps"]
-    assert [(step["method"], len(step.get("events", ()))) for step in steps] == [("WATCH", 2), ("PUT", 0), ("POST", 0)]
+    assert [(step["method"], len(step.get("events", ()))) for step in steps] == [
+        ("WATCH", 2),
+        ("PUT", 0),
+        ("POST", 0),
+        ("GET", 0),
+    ]
 
 
 def test_a_write_has_the_object_before_and_after() -> None:
@@ -54,6 +61,7 @@ def test_marks_are_those_of_the_live_timeline() -> None:
         ("kubectl/v1 jane", "write", 200),
         ("operator/v1", "write", 0),
         ("operator/v1", "refused", 409),
+        ("operator/v1", "read", 404),  # what is not there has been looked for, and not refused
     ]
     assert (marks[1]["to"], marks[1]["because"], marks[2]["because"]) == (["operator/v1"], [], [5])
     assert (marks[3]["reason"], marks[3]["resource"]) == ("AlreadyExists", "configmaps")

@@ -14,10 +14,11 @@ from noxu.console.timeline import (
     in_order,
     is_awaited,
     lane,
+    mark_of,
     receivers,
     request_mark,
     request_marks,
-    write_mark,
+    write_row,
 )
 from noxu.control.recorded_requests import RecordedRequest
 from noxu.control.recorded_writes import RecordedWrite
@@ -73,7 +74,7 @@ def test_a_client_has_a_lane(user: str, agent: str, controller: str, name: str) 
 )
 def test_a_watch_is_sent_an_event(sight: Sight, is_shown: bool) -> None:
     shown = Sights([sight]).showing(event(7).key)
-    assert receivers(event(7), shown, lambda *_: False) == (["a"] if is_shown else [])
+    assert receivers(event(7), shown.sights, lambda *_: False) == (["a"] if is_shown else [])
 
 
 @rows(
@@ -87,13 +88,15 @@ def test_a_watch_is_sent_an_event(sight: Sight, is_shown: bool) -> None:
     ],
 )
 def test_each_client_that_was_sent_an_event_is_a_receiver(sights: list[Sight], expected: list[str]) -> None:
-    assert receivers(event(7), Sights(sights).showing(event(7).key), lambda *_: False) == expected
+    shown = Sights(sights).showing(event(7).key)
+    assert receivers(event(7), shown.sights, lambda *_: False) == expected
+    if shown.after < 7 <= shown.upto:
+        assert shown.lanes == expected
 
 
 def causes(*, after: int, upto: int, reads: tuple[Any, ...] = (), previous: RecordedWrite | None = None) -> list[int]:
     recent = RecentEvents()
-    for revision in range(2, 12):
-        recent.add(event(revision, "a" if revision % 2 else "b"))
+    recent.add([event(revision, "a" if revision % 2 else "b") for revision in range(2, 20)])
     author = Author("update", watching=((scope("default/", "a"), after),), shown=(upto,))
     return recent.causes(RecordedWrite(11, 0.0, author, reads), previous)
 
@@ -109,9 +112,10 @@ def test_a_write_follows_from_what_its_client_was_shown_since_the_previous_one()
 
 def test_the_events_in_which_causes_are_looked_for_are_bounded() -> None:
     recent = RecentEvents()
-    for revision in range(5 * MAX_RECENT):
-        recent.add(event(revision))
+    for first in range(0, 5 * MAX_RECENT, 3):
+        recent.add([event(first + n) for n in range(3)])
     assert len(recent._keys) == len(recent._revisions) <= 2 * MAX_RECENT
+    assert recent._revisions[-1] == first + 2
 
 
 OTHERS = [scope(f"team-{n}/") for n in range(1000)]
@@ -148,7 +152,11 @@ def test_an_event_is_awaited_by_watches_that_are_behind(sight: Sight, had: list[
     [
         (request(), "unchanged"),
         (request(code=409, reason="Conflict", message="changed"), "refused"),
-        (request("get", 404), "refused"),
+        (request("get", 404), "read"),  # what is not there has been looked for, and not refused
+        (request("list", 404), "read"),
+        (request("get", 403), "refused"),
+        (request("update", 404), "refused"),
+        (request("watch", 404), "refused"),
         (request("get"), "read"),
         (request("list"), "read"),
         (request("watch", 0), "watch"),
@@ -163,18 +171,17 @@ def test_a_request_that_wrote_nothing_has_a_mark(asked: RecordedRequest, what: s
 
 
 def test_a_write_has_one_mark_with_its_request() -> None:
-    asked = request(id="x", at=2.0)
     author = Author("update", "status", "", "operator/v1 (linux)", "operator", "x")
-    mark = write_mark(event(7, previous=b"{}"), 2.5, RecordedWrite(7, 1.0, author), asked, [6], ["kubectl"])
-    assert mark == {
+    asked = ("x", 5, 200, "PUT", "/apis/x", 0.0, ())
+    row = write_row(event(7, previous=b"{}"), 2.5, RecordedWrite(7, 1.0, author), asked, [6], ["kubectl"])
+    assert mark_of(row) == {
         "key": "7", "at": 2.5, "lane": "operator/v1", "what": "write", "verb": "update", "subresource": "status",
         "resource": "widgets.example.com", "namespace": "default", "name": "a", "revision": 7, "event": "MODIFIED",
         "because": [6], "to": ["kubectl"], "id": "x", "manager": "operator",
         "code": 200, "request": 5, "method": "PUT", "path": "/apis/x", "seconds": 0.0,
     }  # fmt: skip
     refused = request(code=409, id="y", at=1.0, number=6)
-    others = request_marks([asked, refused], {"x": None})
-    assert [each["key"] for each in in_order([mark, *others])] == ["r6", "7"]
+    assert [each["key"] for each in in_order([mark_of(row), *request_marks([refused])])] == ["r6", "7"]
 
 
 @rows(
@@ -182,7 +189,11 @@ def test_a_write_has_one_mark_with_its_request() -> None:
     [(1, None, b"{}", "create"), (1, b"{}", b"{}", "update"), (1, b"{}", None, "delete")],
 )
 def test_a_write_of_unknown_authors_has_a_verb(revision: int, previous: Any, value: Any, verb: str) -> None:
-    assert write_mark(event(revision, "a", previous, value), 0.0, None, None, [], [])["verb"] == verb
+    mark = mark_of(write_row(event(revision, "a", previous, value), 0.0, None, None, [], []))
+    assert mark == {
+        "key": "1", "at": 0.0, "lane": "noxu", "what": "write", "verb": verb, "subresource": "", "resource": "widgets.example.com",
+        "namespace": "default", "name": "a", "revision": 1, "event": mark["event"], "because": [], "to": [],
+    }  # fmt: skip
 
 
 def test_the_calls_of_a_write_follow_it() -> None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import Final
 
 from noxu.console.timeline import MAX_CAUSES
-from noxu.control.recorded_writes import RecordedWrite
 from noxu.control.write_log import decoded
 from noxu.registry.served_resources import LiveResources
 from noxu.registry.stored_object import key_of
@@ -27,23 +26,29 @@ class ControllerCauses:
     """The newest revision of each object, and of what it owns."""
 
     def __init__(self, served: LiveResources) -> None:
+        self.newest: dict[Key, Revision] = {}
+        """Each event is added here in its turn, so that it is known to the later ones: without a call for each."""
         self._served = served
-        self._newest: dict[Key, Revision] = {}
         self._of_owned: dict[Key, Revision] = {}
 
-    def add(self, event: Event, write: RecordedWrite | None) -> list[Revision]:
-        """Take an event; return the revisions that it follows from if a controller wrote it, the newest first."""
-        _put(self._newest, event.key, event.revision)
-        if write is None or not write.author.controller:
-            return []
+    def causes(self, event: Event) -> list[Revision]:
+        """The revisions that an event follows from which a controller has written, the newest first."""
         previous = 0 if event.previous is None else event.previous.revision
         owners = self._owners(event)
-        found = {previous, *(self._newest.get(owner, 0) for owner in owners if not previous)}
+        found = {previous, *(self.newest.get(owner, 0) for owner in owners if not previous)}
         if (owned := self._of_owned.get(event.key, 0)) > previous:
             found.add(owned)
         for owner in owners:
-            _put(self._of_owned, owner, event.revision)
+            self._of_owned[owner] = event.revision
         return sorted(found - {0}, reverse=True)[:MAX_CAUSES]
+
+    def forget(self) -> None:
+        """Forget the oldest if there are too many."""
+        for known in (self.newest, self._of_owned):
+            if len(known) > MAX_KNOWN:  # rarely: it looks at all of them
+                oldest_kept = sorted(known.values())[-(MAX_KNOWN // 2)]
+                for old in [key for key, at in known.items() if at < oldest_kept]:
+                    del known[old]
 
     def _owners(self, event: Event) -> list[Key]:
         find_kind = self._served.current.find_kind
@@ -57,11 +62,3 @@ class ControllerCauses:
             ]
         except (ValueError, KeyError, TypeError, AttributeError):  # another program has stored it
             return []
-
-
-def _put(found: dict[Key, Revision], key: Key, revision: Revision) -> None:
-    found[key] = revision
-    if len(found) > MAX_KNOWN:  # rarely: it looks at all of them
-        oldest_kept = sorted(found.values())[-(MAX_KNOWN // 2)]
-        for old in [known for known, at in found.items() if at < oldest_kept]:
-            del found[old]

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from noxu.console.timeline import lane
+from noxu.console.timeline import is_refused, lane
 from noxu.recordings.divergence import diverged
 from noxu.recordings.lines import Place, ServerRecording, place_of
 from noxu.values import Json, Object
@@ -190,15 +190,16 @@ def _mark_of_write(write: Object, step: Object | None, at: float, to: Sequence[s
 
 def _mark_of_step(step: Object, at: float) -> Object:
     code = step.get("expect", {}).get("code", 200)
-    read = "watch" if "watch" in step else "read" if step["method"] in _READS else "unchanged"
+    reads = step["method"] in _READS
+    asked = "watch" if "watch" in step else "read" if reads else "unchanged"
     body = step.get("expect", {}).get("body")
     refusal = {name: body.get(name, "") for name in ("reason", "message")} if isinstance(body, dict) else {}
     return {
         "key": f"r{step['step']}",
         "at": at,
         "lane": lane(**step["client"]),
-        "what": "refused" if code >= 400 else read,
-        "verb": read if "watch" in step else step["method"].lower(),
+        "what": "refused" if is_refused(code, reads=reads) else asked,
+        "verb": asked if "watch" in step else step["method"].lower(),
         "subresource": "",
         **dict(zip(("resource", "namespace", "name"), place_of(step["path"]), strict=True)),
         **_answered(step),

@@ -1,13 +1,15 @@
 """What happens on a server, as it happens: `GET /_noxu/console/stream`, a line of JSON for each BEAT in which something did.
 
-    {"revision": 812, "lost": 0, "marks": [{"key": "812", …}], "received": [[811, "operator/v1", 1767225600.25]]}
+    {"revision": 812, "lost": 0, "columns": ["revision", "at", …], "writes": [[812, 1767225600.5, …]],
+     "marks": [{"key": "r1235", …}], "received": [[811, "operator/v1", 1767225600.25]]}
 
 The first line comes at once, without anything but the revision from which on the stream has everything. One `Live` of a
 server makes each line once, for all viewers. It follows the log while there is a viewer, so a write costs nothing more while
 there is none; requests are recorded while there is one, unless a report about clients wants them anyway. What is made of both is made
 a portion at a time, so that no other request waits for it. A viewer that reads too slowly misses lines, and the next one says so (`lost`); it then asks again for what it shows.
 
-`marks` are those of the timeline (`noxu.console.timeline`). A watch that shows an event later than in the beat of its write,
+Writes are rows of `columns`: a page makes marks of them, as `mark_of` does. `marks` are those of requests that wrote nothing, and of
+calls of webhooks, as in the timeline (`noxu.console.timeline`). A watch that shows an event later than in the beat of its write,
 because its client does not read or a fault holds it back, is in `received` when it has. What was before is `GET
 /_noxu/console/timeline`.
 """
@@ -17,37 +19,35 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from typing import Final
 
 from noxu.api import codec
-from noxu.console.controller_causes import ControllerCauses
 from noxu.console.details import FORGOTTEN_AFTER
 from noxu.console.timeline import (
-    RecentEvents,
+    ID,
+    WRITE_COLUMNS,
     Sight,
     Sights,
-    has_selectors,
+    call_marks,
     in_order,
-    is_awaited,
     lane,
-    receivers,
+    mark_of,
     request_marks,
     with_calls,
-    write_mark,
 )
+from noxu.console.write_marks import PORTION, Happened, WriteMarks
 from noxu.containment import Contained
 from noxu.control.arguments import INTEGER, Argument
 from noxu.control.calls import ControlCall, ControlRoute, Download, Lines
-from noxu.control.recorded_requests import RecordedRequest, RequestRecord
+from noxu.control.recorded_requests import Answered, RecordedRequest, RequestRecord
 from noxu.control.recorded_writes import RecordedWrite
 from noxu.control.running import Control
-from noxu.control.write_log import UNKNOWN_WRITERS, Selected, newest, selecting, weight_of
-from noxu.registry.authors import Ended, WatchScope
-from noxu.registry.offload import offload
+from noxu.control.write_log import UNKNOWN_WRITERS, Selected, newest
+from noxu.registry.authors import Ended
 from noxu.registry.storage_form import is_temporary
-from noxu.values import Object
-from noxu_storage.types import Event, Revision
+from noxu.values import Json, Object
+from noxu_storage.types import Event, Key, Revision
 
 BEAT: Final = 0.1
 """Seconds between two lines: a reader sees no delay, and a thousand writes a second are ten lines."""
@@ -56,8 +56,6 @@ LINGER: Final = 2.0
 MAX_EVENTS: Final = 10_000  # of one line; the oldest are lost
 MAX_LINES: Final = 50  # that a viewer has not read, before it loses some
 ENCODED: Final = 500  # marks that are encoded before other tasks run: below a millisecond
-MAX_AWAITED: Final = 200  # events that a watch has not shown yet, and that are looked at again
-PORTION: Final = 100  # marks that are made before other tasks run: about 2 ms
 DEFAULT_LIMIT: Final = 1_000
 MAX_LIMIT: Final = 5_000
 
@@ -81,14 +79,6 @@ class Viewer:
         self.wakes.set()
 
 
-class Awaited(NamedTuple):
-    """An event that a watch has not shown yet: the lanes that `had` it, and whether selectors select it."""
-
-    event: Event
-    had: set[str]
-    selected: Callable[[WatchScope, Event], bool]
-
-
 class Live:
     """Follows the log of a server for its viewers. A watcher of the log (`noxu.registry.cache.LogWatcher`)."""
 
@@ -102,9 +92,7 @@ class Live:
         self._waiting = 0  # how many these are
         self._lost = 0  # events of the current line that did not fit
         self._revision: Revision = 0
-        self._recent = RecentEvents()
-        self._of_controllers = ControllerCauses(control.server.plane.served_resources)
-        self._awaited: deque[Awaited] = deque(maxlen=MAX_AWAITED)
+        self._write_marks = WriteMarks(control.server.plane.served_resources)
         self._answered = 0  # of the requests, those that lines have had
         self._forgetting: asyncio.TimerHandle | None = None
         self._beating: asyncio.Task[None] | None = None
@@ -180,7 +168,7 @@ class Live:
         """The last viewer is gone."""
         self._cache.watchers.pop(self, None)
         self._events.clear()
-        self._awaited.clear()
+        self._write_marks.awaited.clear()
         self._waiting = self._lost = 0  # the next one begins with what is stored then
         if self._beating is not None:
             self._beating.cancel()
@@ -219,57 +207,45 @@ class Live:
     async def _make_line(self) -> None:
         """Make the line of a beat for all viewers, if something has happened."""
         record = self._server.interventions.begin_requests()
-        if not (self._events or self._lost or self._awaited or record.answered > self._answered):
+        if not (self._events or self._lost or self._write_marks.awaited or record.answered > self._answered):
             return
         taken, self._events = self._events, deque()
-        # what is no object of the API is not shown
-        events = [(at, event) for at, batch in taken for event in batch if not is_temporary(event.key)]
+        happened = [(at, event) for at, batch in taken for event in batch]
         lost, self._lost, self._waiting = self._lost, 0, 0
         requests = record.newest(record.answered - self._answered)
         self._answered = record.answered  # in the same turn of the loop
-        sights = self.sights(
-            {
-                event.key.collection
-                for event in [*(event for _, event in events), *(each.event for each in self._awaited)]
-            }
-        )
-        received = await self._received(sights)
-        made = await self._marks(events, requests, sights)
-        if not (made or lost or received):
+        collections = {event.key.collection for _, event in happened}
+        hidden = {collection for collection in collections if is_temporary(Key(collection, "", ""))}
+        if hidden:  # what is no object of the API is not shown
+            happened = [each for each in happened if each[1].key.collection not in hidden]
+        sights = self.sights({*collections, *(each.event.key.collection for each in self._write_marks.awaited)})
+        now = time.time()
+        received = [[revision, name, now] for revision, name in await self._write_marks.received(sights)]
+        writes, marks = await self._drawn(happened, requests, sights)
+        if not (writes or marks or lost or received):
             return
-        line = _line(self._revision, lost, await _encoded(made), received)
+        line = _line(self._revision, lost, await _encoded(writes), await _encoded(marks), received)
         for viewer in self._viewers:
             viewer.add(line)
 
-    async def _marks(
-        self, events: Sequence[tuple[float, Event]], requests: Sequence[RecordedRequest], sights: Sights
-    ) -> list[Object]:
-        history = self._server.history
-        if history is not None and events:
+    async def _drawn(
+        self, happened: Sequence[Happened], requests: Sequence[Answered], sights: Sights
+    ) -> tuple[list[list[Json]], list[Object]]:
+        """The rows of writes, and the marks of requests that wrote nothing and of calls."""
+        history, interventions = self._server.history, self._server.interventions
+        if history is not None and happened:
             await history.take()
         known = {} if history is None else history.known
-        by_id = {request.id: request for request in requests}
-        writes: list[Object] = []
-        written: dict[str, object] = {}
-        for number, (at, event) in enumerate(events, 1):
-            write = known.get(event.revision)
-            request, because = None, []
-            if write is not None:
-                written[write.author.request_id] = None
-                request = by_id.get(write.author.request_id)
-                because = self._recent.causes(write, known.get(write.previous))
-            self._recent.add(event)
-            because = self._of_controllers.add(event, write) or because
-            shown = sights.showing(event.key)
-            selected = await _selected(event, shown.sights) if sights.have_selectors else _never_asked
-            to = receivers(event, shown, selected)
-            if len(to) < len(shown.sights) and is_awaited(event, shown.sights, to):
-                self._awaited.append(Awaited(event, set(to), selected))
-            writes.append(write_mark(event, at, write, request, because, to))
-            if not number % PORTION:
-                await asyncio.sleep(0)
-        made = in_order([*writes, *await _marks_of_requests(requests, written)])
-        return with_calls(made, self._server.interventions.details().calls)
+        by_id = {request[0]: request for request in requests}
+        writes = await self._write_marks.of(happened, known, by_id, sights)
+        written = {row[ID] for row in writes}
+        others = [request for request in requests if request[0] not in written]
+        marks = await _marks_of_requests(interventions.begin_requests().recorded, others)
+        calls = interventions.details().calls
+        if calls:
+            marks = with_calls(marks, calls)
+            marks += [call for row in writes if row[ID] in calls for call in call_marks(mark_of(row), calls[row[ID]])]
+        return writes, marks
 
     def sights(self, collections: Collection[str]) -> Sights:
         """The watches of all clients that show collections, and how far each has come now."""
@@ -283,49 +259,22 @@ class Live:
             if scope.collection in collections
         )
 
-    async def _received(self, sights: Sights) -> list[list[object]]:
-        """What watches have shown since the last beat that they had not shown in the beat of the write."""
-        now, found = time.time(), []
-        waiting, self._awaited = self._awaited, deque(maxlen=MAX_AWAITED)
-        for number, each in enumerate(waiting, 1):
-            shown = sights.showing(each.event.key)
-            for name in receivers(each.event, shown, each.selected):
-                if name not in each.had:
-                    each.had.add(name)
-                    found.append([each.event.revision, name, now])
-            if is_awaited(each.event, shown.sights, each.had):
-                self._awaited.append(each)
-            if not number % PORTION:
-                await asyncio.sleep(0)
-        return found
-
 
 # -- the parts of a line ----------------------------------------------------------------------------------------------
 
 
-async def _selected(event: Event, watching: Sequence[Sight]) -> Callable[[WatchScope, Event], bool]:
-    """Whether the selectors of watches select an event. Its object is decoded once, a large one in a thread."""
-    scopes = {sight.scope for sight in watching if has_selectors(sight.scope)}
-    if not scopes:
-        return _never_asked
-    found = await offload(weight_of(event), selecting, scopes, event)
-    return lambda scope, _: scope in found
-
-
-def _never_asked(scope: WatchScope, event: Event) -> bool:
-    raise NotImplementedError
-
-
-async def _marks_of_requests(requests: Sequence[RecordedRequest], written: Mapping[str, object]) -> list[Object]:
+async def _marks_of_requests(
+    recorded: Callable[[Answered], RecordedRequest], answered: Sequence[Answered]
+) -> list[Object]:
     found: list[Object] = []
-    for first in range(0, len(requests), PORTION):
-        found += request_marks(requests[first : first + PORTION], written)
+    for first in range(0, len(answered), PORTION):
+        found += request_marks(map(recorded, answered[first : first + PORTION]))
         await asyncio.sleep(0)
     return found
 
 
-async def _encoded(made: Sequence[Object]) -> bytes:
-    """Marks as JSON."""
+async def _encoded(made: Sequence[Json]) -> bytes:
+    """Rows or marks as JSON."""
     pieces = []
     for first in range(0, len(made), ENCODED):
         pieces.append(codec.encode_for_page(made[first : first + ENCODED])[1:-1])
@@ -334,8 +283,17 @@ async def _encoded(made: Sequence[Object]) -> bytes:
     return b"[%b]" % b",".join(pieces)
 
 
-def _line(revision: Revision, lost: int, made: bytes = b"[]", received: Sequence[list[object]] = ()) -> bytes:
-    line: Object = {"revision": revision, "lost": lost, "marks": codec.Encoded(made), "received": received}
+def _line(
+    revision: Revision, lost: int, writes: bytes = b"[]", marks: bytes = b"[]", received: Sequence[list[object]] = ()
+) -> bytes:
+    line: Object = {
+        "revision": revision,
+        "lost": lost,
+        "columns": WRITE_COLUMNS,
+        "writes": codec.Encoded(writes),
+        "marks": codec.Encoded(marks),
+        "received": received,
+    }
     return codec.encode_for_page(line) + b"\n"
 
 
@@ -356,37 +314,32 @@ async def timeline(call: ControlCall) -> Download:
     if server.history is not None and found.events:
         wanted = await server.history.between(found.events[0].revision - 1, found.events[-1].revision)
         by_revision = {write.revision: write for write in wanted}
-    requests = live.requests().since()
-    by_id = {request.id: request for request in requests}
-    sights, recent = live.sights({event.key.collection for event in found.events}), RecentEvents()
-    of_controllers = ControllerCauses(call.plane.served_resources)
+    record = live.requests()
+    requests, watches = record.newest(record.limit), record.watches()
+    by_id = {request[0]: request for request in requests}
+    sights = live.sights({event.key.collection for event in found.events})
     loop_began = time.time() - asyncio.get_running_loop().time()
-    writes: list[Object] = []
-    for number, event in enumerate(found.events, 1):
-        write = by_revision.get(event.revision)
-        at, because, request = 0.0, [], None
+    happened: list[Happened] = []
+    for event in found.events:
+        write, at = by_revision.get(event.revision), 0.0
         if write is not None:
-            author = write.author
+            arrived = write.author.arrived
             # the clock of the server may be set: times of requests are those of the machine
-            at = loop_began + author.arrived if author.arrived else write.seconds
-            request = by_id.get(author.request_id)
-            because = recent.causes(write, by_revision.get(write.previous))
-        recent.add(event)
-        because = of_controllers.add(event, write) or because
-        shown = sights.showing(event.key)
-        to = receivers(event, shown, await _selected(event, shown.sights))
-        at = max(at, writes[-1]["at"] if writes else 0.0)  # revisions are in order, whatever the clock was
-        writes.append(write_mark(event, at, write, request, because, to))
-        if not number % PORTION:
-            await asyncio.sleep(0)
-    written = {write.author.request_id: None for write in by_revision.values()}
-    first = writes[0]["at"] if writes and len(writes) >= limit else 0.0
-    later = [request for request in requests if request.at >= first]
-    found_marks = in_order([*writes, *await _marks_of_requests(later[-limit:], written)])
-    made = with_calls(found_marks, server.interventions.details().calls)
+            at = loop_began + arrived if arrived else write.seconds
+        # revisions are in order, whatever the clock was
+        happened.append((max(at, happened[-1][0] if happened else 0.0), event))
+    rows = await WriteMarks(call.plane.served_resources).of(happened, by_revision, by_id, sights)
+    writes = [mark_of(row) for row in rows]
+    written = {write.author.request_id for write in by_revision.values()}
+    others = [request for request in requests if request[0] not in written][-limit:]
+    asked = [*await _marks_of_requests(record.recorded, others), *request_marks(watches)]
+    first = happened[0][0] if len(happened) >= limit else 0.0
+    marks = in_order([*writes, *(mark for mark in asked if mark["at"] >= first)])
+    made = with_calls(marks, server.interventions.details().calls)
     answer: Object = {
         "marks": codec.Encoded(await _encoded(made)),
         "began": live.began,
+        "requestsMissBefore": record.misses_before,
         "note": UNKNOWN_WRITERS if server.history is None else "",
     }
     return Download(codec.encode_for_page(answer), "application/json")

@@ -26,7 +26,7 @@ from itertools import islice
 from typing import Final
 
 from noxu.control.recorded_writes import RecordedWrite, from_note, to_note
-from noxu.registry.authors import MAX_WRITES, UNKNOWN, Author, ClientId, Journal, Read, WatchScope, Write
+from noxu.registry.authors import MAX_WRITES, UNKNOWN, Author, ClientId, Journal, Read, WatchScope
 from noxu_storage.notes import RevisionNote, notes_of
 from noxu_storage.store import Store
 from noxu_storage.types import FIRST, Closed, Corrupt, Key, Revision, Unavailable
@@ -118,9 +118,11 @@ class WriteHistory:
         """Take the oldest notes of writes, in the order in which their requests arrived, and the reads before them."""
         writes, reads, known = self.journal.writes, self.journal.reads, self.known
         portion = [writes.popleft() for _ in range(min(len(writes), PORTION))]
-        for revision, seconds, author in sorted(portion, key=_arrived):
+        arrived = [author.arrived for _, _, author in portion]
+        for n in sorted(range(len(portion)), key=arrived.__getitem__):
+            revision, seconds, author = portion[n]
             while (
-                reads and reads[0][0] <= author.arrived
+                reads and reads[0][0] <= arrived[n]
             ):  # the loop's time has milliseconds: one after the other may be equal
                 self._add_read(reads.popleft())
             write = known[revision] = self._recorded(revision, seconds, author)
@@ -203,12 +205,12 @@ class WriteHistory:
         """A write with what is known of its client. It uses up the reads of the client."""
         if author.controller:
             return RecordedWrite(revision, seconds, author)
-        client = author.client
+        client = (author.user, author.agent)  # without a call
         last = self._last.pop(client, None)
         if last is not None and last.author is author:  # the same request, which has several revisions
             write = last._replace(revision=revision, seconds=seconds)
         else:
-            reads = tuple(self._reads.pop(client, {}).items())
+            reads = tuple(self._reads.pop(client).items()) if client in self._reads else ()
             write = RecordedWrite(revision, seconds, author, reads, 0 if last is None else last.revision)
         self._last[client] = write  # the newest is the last
         if len(self._last) > MAX_READERS:
@@ -219,7 +221,3 @@ class WriteHistory:
         if self._revisions is None:
             self._revisions = sorted(self.known)
         return self._revisions
-
-
-def _arrived(note: Write) -> float:
-    return note[2].arrived

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 from urllib.parse import parse_qsl
 
 from noxu.api.selectors import selected_name
@@ -89,6 +89,11 @@ class RecordedRequest:
         return f"{self.code or '...'}  {self.method} {path}  ({agent}{user}){why}"
 
 
+Answered: TypeAlias = tuple[str, int, int, str, str, float, tuple[Any, ...]]
+"""An answered request as it is noted, without a call of a function: its `id`, `number`, `code`, `method`, `path` and `seconds`.
+Of the rest, `RequestRecord.recorded` makes a `RecordedRequest`, which of most is never asked for."""
+
+
 class RequestDetail(NamedTuple):
     """What a write had besides: what was sent and answered, and what became of it on the way. It is made for the console.
 
@@ -132,6 +137,8 @@ class RequestRecord(Protocol):
 
     began: float
     """Since when all requests are recorded, in seconds since 1970."""
+    misses_before: float
+    """What was asked before this time may be missing, for nobody looked; 0: nothing is."""
     limit: int
     """How many are kept."""
 
@@ -143,8 +150,16 @@ class RequestRecord(Protocol):
     def answered(self) -> int:
         """How many have been answered."""
 
-    def newest(self, count: int) -> Sequence[RecordedRequest]:
+    def newest(self, count: int) -> Sequence[Answered]:
         """The requests that were answered last, in the order of their answers."""
+        ...
+
+    def recorded(self, answered: Answered) -> RecordedRequest:
+        """What is recorded of one of these."""
+        ...
+
+    def watches(self) -> Sequence[RecordedRequest]:
+        """The watches that are open."""
         ...
 
     def since(self, number: int = 0) -> Sequence[RecordedRequest]:

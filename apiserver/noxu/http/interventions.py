@@ -6,6 +6,7 @@ It is made at the first use, and changes the application that exists, or the one
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
@@ -73,6 +74,7 @@ class Interventions:
         if self._requests is None:
             self._requests = RecentRequests()
         if self._requests not in app.filters:
+            self._requests.misses_before = time.time()
             app.observe(self._requests)
         return self._requests
 

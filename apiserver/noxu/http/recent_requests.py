@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import islice
+from operator import attrgetter
 from typing import Final
 
-from noxu.control.recorded_requests import MAX_TARGET, RecordedRequest
+from noxu.control.recorded_requests import MAX_TARGET, Answered, RecordedRequest
 from noxu.http.exchange import Exchange
 from noxu.http.filters import RequestFilter
 from noxu.registry import explain
@@ -56,13 +57,15 @@ class RecentRequests(RequestFilter):
         self.limit = limit
         self.began = time.time()
         """Since when, in seconds since 1970."""
+        self.misses_before = 0.0
+        """What was asked before this time may be missing, for nobody looked; 0: nothing is."""
         self._epoch = self.began - time.monotonic()  # of the event loop's time, so that differences stay what they were
         self.last = 0
         """The number of the newest request."""
         self.answered = 0
         """How many have been answered."""
         self._open: dict[Exchange, int] = {}
-        self._answered: deque[RecordedRequest] = deque(maxlen=limit)
+        self._answered: deque[Answered] = deque(maxlen=limit)
         self._refused: deque[Refusal] = deque(maxlen=MAX_EXPLAINED)
         self._causes: dict[str, Exception] = {}
 
@@ -70,7 +73,7 @@ class RecentRequests(RequestFilter):
         self.last += 1
         self._open[exchange] = self.last  # until its answer is made; a watch all its life
         if exchange.request.method != "GET":  # its target may not be parsed yet
-            outcome = exchange.outcome
+            outcome = exchange.noted = exchange.noted or Outcome()
             if outcome.sent is None:
                 outcome.sent = {}  # the name of a new object is in its body
         if self._own_agent:  # else no error in this process waits for its cause
@@ -80,11 +83,12 @@ class RecentRequests(RequestFilter):
 
     def _add(self, exchange: Exchange) -> None:
         number = self._open.pop(exchange)  # moves to the answered ones in the same turn of the loop
-        recorded = self._record(exchange, number, exchange.handled - exchange.received)
-        self._answered.append(recorded)
+        answered = _noted(exchange, number, exchange.handled - exchange.received)
+        self._answered.append(answered)
         self.answered += 1
         if exchange.error is None:
             return
+        recorded = self.recorded(answered)
         if exchange.info.is_resource and exchange.info.verb not in ("get", "list", "watch"):
             resource = exchange.resource if exchange.is_routed else None
             self._refused.append(Refusal(recorded, resource, exchange.outcome))
@@ -92,56 +96,58 @@ class RecentRequests(RequestFilter):
         if raised and recorded.by_handle:
             self._causes[exchange.id] = raised[0]
 
-    def _record(self, exchange: Exchange, number: int, seconds: float) -> RecordedRequest:
-        request, info, error = exchange.request, exchange.info, exchange.error
-        outcome = exchange.noted
-        sent = (outcome.sent if outcome else None) or {}
-        agent = request.headers.get("User-Agent", "")
-        is_write = info.verb in _WRITES
+    def recorded(self, answered: Answered) -> RecordedRequest:
+        """What is recorded of an answered request."""
+        id_, number, code, method, path, seconds, noted = answered
+        info, user, agent, received, name, version, dry_run, objects, unknown, deprecation, traceparent, error = noted
+        reason, message, retry_after = error or ("", "", 0)
+        verb = info.verb
         return RecordedRequest(
             number,
-            request.method,
-            request.raw_path[:MAX_TARGET],
-            info.verb,
+            method,
+            path,
+            verb,
             f"{info.resource}.{info.group}" if info.group else info.resource,
             info.subresource,
             info.namespace,
-            info.name or sent.get("name", ""),
-            exchange.user.name,
-            agent[:MAX_TARGET],
-            exchange.code,
-            "" if error is None else error.reason,
-            "" if error is None else error.message,
+            info.name or name,
+            user,
+            agent,
+            code,
+            reason,
+            message,
             seconds,
             bool(self._own_agent) and agent == self._own_agent,
-            exchange.id,
-            self._epoch + exchange.received,
+            id_,
+            self._epoch + received,
             info.version,
-            0 if error is None else error.retry_after or 0,
-            _objects(exchange) if info.verb == "list" and error is None else 0,
-            is_write and bool(exchange.query.get("dryRun")),
-            info.verb == "update" and not sent.get("resourceVersion"),
-            tuple(outcome.unknown[:MAX_UNKNOWN]) if is_write and outcome else (),
-            exchange.resource.deprecation_text if exchange.is_routed else "",
-            "" if exchange.trace_context is None else exchange.trace_context.traceparent,
+            retry_after,
+            objects,
+            verb in _WRITES and bool(dry_run),
+            verb == "update" and not version,
+            unknown if verb in _WRITES else (),
+            deprecation,
+            traceparent,
         )
 
     def begin_again(self) -> None:
         """Forget what was recorded before an interruption: what follows is complete."""
         self._answered.clear()
-        self.began = time.time()
+        self.began = self.misses_before = time.time()
 
     def since(self, number: int = 0) -> list[RecordedRequest]:
         """The requests after the one with this number, in the order of their arrival, with the watches that are open."""
         # copied: another thread asks while the loop adds
-        watches = [(n, exchange) for exchange, n in tuple(self._open.items()) if exchange.info.verb == "watch"]
-        requests: Iterable[RecordedRequest] = (
-            *tuple(self._answered),
-            *(self._record(exchange, n, 0.0) for n, exchange in watches),
-        )
-        return sorted((recorded for recorded in requests if recorded.number > number), key=lambda item: item.number)
+        found = [*map(self.recorded, [each for each in tuple(self._answered) if each[1] > number])]
+        found += [watch for watch in self.watches() if watch.number > number]
+        return sorted(found, key=attrgetter("number"))
 
-    def newest(self, count: int) -> list[RecordedRequest]:
+    def watches(self) -> list[RecordedRequest]:
+        """The watches that are open."""
+        watches = [(exchange, n) for exchange, n in tuple(self._open.items()) if exchange.info.verb == "watch"]
+        return [self.recorded(_noted(exchange, n, 0.0)) for exchange, n in watches]
+
+    def newest(self, count: int) -> list[Answered]:
         """The requests that were answered last, in the order of their answers."""
         return [*islice(reversed(self._answered), count)][::-1]
 
@@ -154,6 +160,29 @@ class RecentRequests(RequestFilter):
         return self._causes.pop(request_id, None)
 
 
+def _noted(exchange: Exchange, number: int, seconds: float) -> Answered:
+    """What is kept of a request. Its client waits for that, and few requests are ever asked for."""
+    request, error, outcome = exchange.request, exchange.error, exchange.noted
+    sent = (outcome.sent if outcome else None) or _NOTHING_SENT
+    trace_context = exchange.trace_context
+    noted = (
+        exchange.info,
+        exchange.user.name,
+        request.headers.get("User-Agent", "")[:MAX_TARGET],
+        exchange.received,
+        sent.get("name", ""),
+        sent.get("resourceVersion"),
+        exchange.query.get("dryRun"),
+        _objects(exchange) if exchange.info.verb == "list" and error is None else 0,
+        tuple(outcome.unknown[:MAX_UNKNOWN]) if outcome and outcome.unknown else (),
+        exchange.resource.deprecation_text if exchange.is_routed else "",
+        "" if trace_context is None else trace_context.traceparent,
+        None if error is None else (error.reason, error.message, error.retry_after or 0),
+    )
+    return exchange.id, number, exchange.code, request.method, request.raw_path[:MAX_TARGET], seconds, noted
+
+
+_NOTHING_SENT: Final[Mapping[str, str]] = {}
 _WRITES: Final = frozenset({"create", "update", "patch"})
 
 

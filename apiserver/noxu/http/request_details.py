@@ -10,6 +10,7 @@ At most MAX_KEPT writes are kept, and MAX_BYTES of what they had; the bytes are 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -52,15 +53,20 @@ class Bucket:
         self.allowance = allowance
         self.left = allowance.burst
         self._since = 0.0  # when that was so
+        self.empty_until = 0.0
+        """Before this time nothing is left: nobody need ask."""
 
     def takes(self, now: float) -> bool:
         """Whether one more may be had now; it is then. Times are in seconds."""
         burst, rate = self.allowance
         left = min(self.left + (now - self._since) * rate, burst)
-        is_left = left >= 1.0
-        self.left = left - is_left
         self._since = now
-        return is_left
+        if left < 1.0:
+            self.left = left
+            self.empty_until = now + (1.0 - left) / rate if rate else math.inf
+            return False
+        self.left = left - 1.0
+        return True
 
     @property
     def is_half_full(self) -> bool:
@@ -101,8 +107,9 @@ class DetailRecorder(RequestFilter):
         info = exchange.info
         if info.verb not in _WRITES or not info.is_resource:
             return
-        exchange.outcome.calls = []
-        if not self.kept.takes(exchange.received):
+        exchange.noted = exchange.noted or Outcome()
+        exchange.noted.calls = []
+        if exchange.received < self.kept.empty_until or not self.kept.takes(exchange.received):
             exchange.keeps_body = True  # what becomes of it may be worth it
             exchange.leaving.append(self._leave)
             return
@@ -138,7 +145,7 @@ class DetailRecorder(RequestFilter):
         self._bytes = 0
 
     def _leave(self, exchange: Exchange) -> None:
-        if exchange.error is not None or exchange.outcome.calls:
+        if exchange.error is not None or (exchange.noted and exchange.noted.calls):
             exchange.see_answer(self._answered)
 
     def _answered(self, exchange: Exchange, answer: Answer) -> Answer:

@@ -293,7 +293,7 @@ class Server:
         if self.config.begins_with_faults:
             import_module(FAULTS).begin(self.control)
         if self.config.record_requests:
-            self.interventions.requests()
+            self.interventions.requests().misses_before = 0.0  # no client has asked yet
         if self.config.record is not None and self.parent is None:
             await import_module(RECORDER).begin(self, self._closing)
 

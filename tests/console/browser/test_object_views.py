@@ -257,3 +257,26 @@ def test_a_pasted_definition_is_checked(open_page: Open) -> None:
     write(page, "A CustomResourceDefinition, as YAML", PASTED.replace("{minimum: 1}", "{type: integer, minimum: 1}"))
     page.get_by_text("Nothing is wrong with it").wait_for()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_of_a_long_name_three_lines_are_seen_and_all_of_it_is_said_and_printed(open_page: Open, api: ApiClient) -> None:
+    name = "-".join(["a-name-that-somebody-has-generated-from-a-hash-0123456789abcdef"] * 3)
+    api.send("POST", PATH, value=widget(name, size=3))
+    page = open_page(f"#/at/now/widgets.example.com/default/{name}", viewport=PHONE)
+    heading = page.get_by_role("heading", name=f"{name} widgets.example.com in default")
+    heading.wait_for()
+    cut = heading.locator(".cut")
+    lines = "each => each.offsetHeight / parseFloat(getComputedStyle(each).lineHeight)"
+    assert round(cut.evaluate(lines)) == 3
+    assert cut.evaluate("each => { getSelection().selectAllChildren(each); return String(getSelection()) }") == name
+    page.emulate_media(media="print")
+    assert cut.evaluate("each => getComputedStyle(each).webkitLineClamp") == "none"
+
+
+def test_on_paper_nothing_asks_to_be_clicked_and_no_column_is_left_out(open_page: Open, api: ApiClient) -> None:
+    api.send("POST", PATH, value=widget("printed", size=3))
+    page = open_page("#/timeline?by=table", viewport={"width": 680, "height": 1000})  # that of a sheet of A4
+    page.get_by_role("row", name="default/printed").first.wait_for()
+    page.emulate_media(media="print")
+    assert page.get_by_role("button").count() == 0
+    assert page.get_by_role("columnheader", name="Shown to").is_visible()

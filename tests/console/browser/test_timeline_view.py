@@ -205,16 +205,12 @@ def test_what_marks_lead_to_and_how_many_are_kept(open_page: Open) -> None:
           const both = newMarks();
           addMarks(both, [{ ...mark(1, "a"), key: "r1", id: "x", what: "unchanged", code: 200 }, { ...mark(2, "a"), id: "y" }]);
           addMarks(both, [{ ...mark(1, "a"), id: "x" }, { ...mark(2, "a"), key: "r2", id: "y", what: "unchanged", code: 201 }]);
-          const looked = newMarks();
-          addMarks(looked, [404, 403].map((code) => ({ ...mark(code, "a"), key: `r${code}`, what: "refused", verb: "get", code })));
-          const refused = selectMarks(looked.list, {}).map((each) => each.key);
           const merged = both.list.map((each) => [each.key, each.what, each.code]);
           for (let n = 0; n < 50; n++) addMarks(marks, Array.from({ length: 1000 }, (_, i) => mark(10 + n * 1000 + i, "a")).map((each) => ({ ...each, id: `id-${each.key}` })));
-          return { chain, late, ofC, merged, refused, kept: marks.list.length <= 12000 && marks.byKey.size === marks.list.length && marks.byId.size <= marks.list.length, passed: marks.passed };
+          return { chain, late, ofC, merged, kept: marks.list.length <= 12000 && marks.byKey.size === marks.list.length && marks.byId.size <= marks.list.length, passed: marks.passed };
         }"""
     )
     assert result.pop("merged") == [["1", "write", 200], ["2", "write", 201]]
-    assert result.pop("refused") == ["r403"]  # what is not there has been looked for, and not refused
     assert result == {"chain": ["1", "2", "4"], "late": ["b", "late"], "ofC": ["2", "4"], "kept": True, "passed": 50004}
 
 
@@ -270,3 +266,17 @@ def test_what_the_timeline_does_not_know_is_said(open_page: Open) -> None:
     )
     page.get_by_role("link", name="Timeline").click()
     page.get_by_text("who wrote is not known").wait_for()
+    assert page.get_by_text("are known from").count() == 0
+
+
+def test_from_when_on_refusals_are_known_is_said(open_page: Open) -> None:
+    page = open_page("#/kinds")
+    page.route(
+        "**/_noxu/console/timeline*",
+        lambda route: route.fulfill(json={"marks": [], "note": "", "requestsMissBefore": 1767225605.75}),
+    )
+    page.get_by_role("link", name="Timeline").click()
+    page.get_by_text("such as refusals, are known from 20").wait_for()
+    said = page.get_by_text("are known from").text_content()
+    time = page.evaluate("new Date(1767225605750).toTimeString().slice(0, 8)")
+    assert said.split(" on;")[0].endswith(f"-01 {time}") or said.split(" on;")[0].endswith(f"-31 {time}")

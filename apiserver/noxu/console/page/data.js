@@ -71,7 +71,10 @@ export function liveSource() {
         if (!answer.ok) throw new Refused({ code: answer.status });
         setState("live");
         pause = 250;
-        for await (const line of linesOf(answer.body)) followers.forEach((each) => each(line));
+        for await (const line of linesOf(answer.body)) {
+          const whole = withMarks(line);
+          followers.forEach((each) => each(whole));
+        }
       } catch (error) {
         if (control.signal.aborted) return;
       }
@@ -151,6 +154,20 @@ function parsed(text) {
   } catch {
     return { message: text.slice(0, 300) };
   }
+}
+
+// A line has its writes as rows of columns, which is half of the bytes. Those who follow get them as marks, among the others.
+function withMarks({ columns, writes, marks, ...rest }) {
+  const made = writes.map((row) => markOf(columns, row));
+  return { ...rest, marks: [...made, ...marks].sort((a, b) => a.at - b.at) };
+}
+
+function markOf(columns, row) {
+  const mark = { key: String(row[columns.indexOf("revision")]), what: "write" };
+  columns.forEach((name, n) => {
+    if (row[n] !== null) mark[name] = row[n];
+  });
+  return mark;
 }
 
 async function* linesOf(body) {

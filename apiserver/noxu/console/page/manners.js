@@ -1,7 +1,7 @@
 // Manners: what clients do badly, as sentences with ways into the timeline, and the least roles that they need.
 import { html } from "./vendor/preact.js";
 import { hrefOf } from "./router.js";
-import { Code, Copy, Empty, Problem, Table, countText, toYaml, useAsked, useWrites } from "./widgets.js";
+import { Code, Copy, Cut, Empty, Problem, Table, countText, toYaml, useAsked, useWrites } from "./widgets.js";
 
 export const mannersView = { route: "manners", title: "Manners", component: Manners };
 
@@ -31,7 +31,7 @@ const nameOf = (client) => `${client.userAgent.split(" ")[0] || "?"}${client.use
 
 function Client({ source, client }) {
   return html`<section aria-labelledby="client">
-    <h2 id="client" class="large">${nameOf(client)}</h2>
+    <h2 id="client" class="large"><${Cut} text=${nameOf(client)} /></h2>
     <p>${countText(client.requests)} ${client.requests === 1 ? "request" : "requests"}, ${client.errors ? `${countText(client.errors)} of them refused` : "none refused"}.</p>
     ${client.habits.length ? client.habits.map((habit) => html`<${Habit} key=${habit.habit} habit=${habit} />`) : html`<p class="good">Its manners are good: no loops, no writes in vain, no fights.</p>`}
     <h2>What it asks for</h2>

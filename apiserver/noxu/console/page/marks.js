@@ -14,7 +14,6 @@ export function addMarks(marks, added) {
   let isInOrder = true;
   for (const mark of added) {
     if (byKey.has(mark.key) || isMerged(marks, mark)) continue;
-    if (mark.what === "refused" && isMissed(mark)) mark.what = "read";
     const caller = mark.caller && marks.byId.get(mark.caller);
     if (caller) Object.assign(mark, { at: Math.max(mark.at, caller.at), behind: (caller.revision || 0) + 0.5 });
     if (list.length && mark.at < list[list.length - 1].at) isInOrder = false;
@@ -26,9 +25,6 @@ export function addMarks(marks, added) {
   if (list.length > MOST_MARKS + SLACK) for (const mark of list.splice(0, list.length - MOST_MARKS)) forget(marks, mark);
   marks.version++;
 }
-
-// A client looks for something that is not there yet: that is no refusal.
-const isMissed = (mark) => mark.code === 404 && (mark.verb === "get" || mark.verb === "list");
 
 // Add what `GET /_noxu/console/timeline` answers. `began` is another one if another process answers, whose numbers begin anew.
 export function addAnswer(marks, { marks: added, began }) {
@@ -133,6 +129,13 @@ export const timeText = (at) => {
   return `${hours}:${minutes}:${seconds}.${String(time.getMilliseconds()).padStart(3, "0")}`;
 };
 
+// To the second, with the day unless it is today.
+export function clockText(at) {
+  const [time, today] = [new Date(at * 1000), new Date()];
+  const day = [time.getFullYear(), time.getMonth() + 1, time.getDate()].map((each) => String(each).padStart(2, "0")).join("-");
+  return `${time.toDateString() === today.toDateString() ? "" : `${day} `}${timeText(at).slice(0, 8)}`;
+}
+
 export const verbText = (mark) => (mark.subresource ? `${mark.verb} ${mark.subresource}` : mark.verb);
 export function objectText({ resource, namespace, name }) {
   if (!name) return namespace ? `${resource} in ${namespace}` : resource;
@@ -150,5 +153,7 @@ const ENDS = {
 };
 
 // A mark in words: `kubectl/v1.37.0: update status of widgets.example.com default/a`.
-export const sentenceOf = (mark) => `${mark.lane}: ${verbText(mark)} ${objectText(mark)}${ENDS[mark.what](mark)}`;
+export const sentenceOf = (mark) => sentencePartsOf(mark).join("");
+// What was asked, and how it ended.
+export const sentencePartsOf = (mark) => [`${mark.lane}: ${verbText(mark)} ${objectText(mark)}`, ENDS[mark.what](mark)];
 export const actionText = (mark) => `${verbText(mark)} ${mark.name || mark.resource}`;

@@ -2,7 +2,7 @@
 // before, who wrote which line, and the Events about it. The address names the moment: #/at/812/widgets.example.com/default/a
 import { html, useState } from "./vendor/preact.js";
 import { go, hrefOf } from "./router.js";
-import { Code, Copy, Empty, Problem, Tabs, UnifiedDiff, countText, useAsked, useWrites } from "./widgets.js";
+import { Code, Copy, Cut, Empty, Problem, Tabs, UnifiedDiff, countText, useAsked, useWrites } from "./widgets.js";
 
 export const objectView = { route: "at", title: "Object over time", isHidden: true, component: ObjectOverTime };
 
@@ -24,7 +24,7 @@ function ObjectOverTime({ source, route, hasView, session, askToken }) {
   const choose = (n) => go(hrefOf("at", [n === writes.length - 1 ? "now" : String(writes[n].revision), resource, namespace, name], route.query), true);
   if (!resource || !name) return html`<${Empty} title="No object is chosen"><p>The address names one, as in <code>#/at/now/widgets.example.com/default/a</code></p><//>`;
   return html`<article>
-    <h1>${name} <small>${resource}${namespace ? ` in ${namespace}` : ""}</small></h1>
+    <h1><${Cut} text=${name} /> <small>${resource}${namespace ? ` in ${namespace}` : ""}</small></h1>
     <${Problem} error=${log.error || found.error} />
     ${log.value && !writes.length ? html`<${Empty} title="Nothing is known about it"><p>It does not exist, or its past is no longer kept: ${log.value.first ? `the past begins at revision ${log.value.first}.` : "no write of it has been seen."}</p><//>` : null}
     ${writes.length && before < 0 ? html`<p class="quiet">At revision ${moment} it did not exist yet. This is its first state.</p>` : null}

@@ -2,7 +2,7 @@
 import { html } from "./vendor/preact.js";
 import { go, hrefOf } from "./router.js";
 import { objectText, verbText } from "./marks.js";
-import { Choice, Diff, Empty, Field, Problem, Table, Tabs, Toolbar, Yaml, countText, toYaml, useAsked } from "./widgets.js";
+import { Choice, Cut, Diff, Empty, Field, Problem, Table, Tabs, Toolbar, Yaml, countText, toYaml, useAsked } from "./widgets.js";
 
 export const recordingView = { route: "recording", title: "Recording", component: RecordingView, ofRecordings: true };
 
@@ -58,7 +58,7 @@ const answerOfStep = (step) => (step.events ? `${step.events.length} events` : S
 function RecordedStep({ step }) {
   const { user, agent } = step.client;
   return html`<p><a href=${hrefOf("recording")}>All requests</a></p>
-    <h1>${step.method} <small>${step.path}</small></h1>
+    <h1>${step.method} <small><${Cut} text=${step.path} /></small></h1>
     <p>${agent || "A client"} as ${user}, after ${step.at.toFixed(3)} s: ${answerOfStep(step)}</p>
     <${RecordedPart} title="Sent" body=${step.body} omitted=${step.omitted} />
     ${step.expect ? html`<${RecordedPart} title="Answer" body=${step.expect.body} omitted=${step.expect.omitted} />` : null}

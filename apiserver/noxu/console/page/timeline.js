@@ -2,10 +2,10 @@
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./vendor/preact.js";
 import { go, hrefOf } from "./router.js";
 import { LEFT, RIGHT, beginOf, draw, firstAt, heightOf, layoutOf, markNear, nameY } from "./drawing.js";
-import { actionText, addAnswer, addMarks, chainOf, MOST_MARKS, newMarks, objectText, receiveLate, selectMarks, sentenceOf, timeText, verbText } from "./marks.js";
+import { actionText, addAnswer, addMarks, chainOf, clockText, MOST_MARKS, newMarks, objectText, receiveLate, selectMarks, sentenceOf, sentencePartsOf, timeText, verbText } from "./marks.js";
 import { BreakHere } from "./break.js";
 import { Course } from "./course.js";
-import { Choice, Diff, Empty, Field, Kubectl, Problem, Table, Tabs, Toolbar, countText, toYaml, useAsked } from "./widgets.js";
+import { Choice, Cut, Diff, Empty, Field, Kubectl, Problem, Table, Tabs, Toolbar, countText, toYaml, useAsked } from "./widgets.js";
 
 export const timelineView = { route: "timeline", title: "Timeline", component: Timeline, inRecordings: true };
 
@@ -53,11 +53,11 @@ function useMarks(source) {
       cancelAnimationFrame(frame);
     };
   }, [source]);
-  return { marks, error, isLoaded: Boolean(answered), note: answered && answered.note };
+  return { marks, error, isLoaded: Boolean(answered), answered: answered || {} };
 }
 
 function Timeline({ source, route, hasView, session, askToken }) {
-  const { marks, error, isLoaded, note } = useMarks(source);
+  const { marks, error, isLoaded, answered: { note, requestsMissBefore } } = useMarks(source);
   const query = route.query;
   const change = (changes) => go(hrefOf("timeline", [], { ...query, ...changes }), true);
   const shown = useMemo(() => selectMarks(marks.list, query), [marks.version, query.kind, query.client, query.object, query.outcome, query.noise]);
@@ -85,7 +85,8 @@ function Timeline({ source, route, hasView, session, askToken }) {
           ? html`<${MarkTable} shown=${shown} query=${query} />`
           : html`<${Picture} marks=${marks} shown=${shown} isByTime=${query.by === "time"} chosen=${chosen} choose=${choose} />`}
       ${chosen ? html`<${Detail} key=${chosen.key} source=${source} mark=${chosen} marks=${marks} query=${query} close=${() => { choose(null); document.querySelector(".drawn")?.focus(); }} hasView=${hasView} session=${session} askToken=${askToken} />` : null}
-    </div>`;
+    </div>
+    ${requestsMissBefore ? html`<p class="quiet">Requests that wrote nothing, such as refusals, are known from ${clockText(requestsMissBefore)} on; of earlier ones, those that came while a page was open. <code>noxu serve --record-requests</code> knows them from the start.</p>` : null}`;
 }
 
 const CONDITIONS = { kind: "kind", object: "object", client: "client", outcome: "outcome", noise: "upkeep" };
@@ -296,12 +297,13 @@ function Detail({ source, mark, marks, query, close, hasView, session, askToken 
   const calls = marks.list.filter((each) => mark.id && each.caller === mark.id);
   const caller = marks.byId.get(mark.caller);
   const causes = (mark.because || []).map((revision) => marks.byKey.get(String(revision)) || { key: "", revision });
+  const [asked, end] = sentencePartsOf(mark);
   return html`<aside id="detail" class="detail" tabindex="-1" aria-label="The chosen mark">
-    <header><h2>${sentenceOf(mark)}</h2><button type="button" class="quiet" onClick=${close} aria-label="Close">✕</button></header>
+    <header><h2><${Cut} text=${asked} />${end}</h2><button type="button" class="quiet" onClick=${close} aria-label="Close">✕</button></header>
     ${mark.message && mark.what !== "call" ? html`<p class="problem">${mark.message}</p>` : null}
     <dl>
       <dt>When</dt><dd>${timeText(mark.at)}${mark.revision ? `, revision ${mark.revision}` : ""}</dd>
-      ${mark.path ? html`<dt>Request</dt><dd><code>${mark.method} ${mark.path}</code></dd><dt>Answer</dt><dd>${mark.code || "none yet"}${mark.seconds ? ` after ${(mark.seconds * 1000).toFixed(1)} ms` : ""}</dd>` : null}
+      ${mark.path ? html`<dt>Request</dt><dd><code><${Cut} text=${`${mark.method} ${mark.path}`} /></code></dd><dt>Answer</dt><dd>${mark.code || "none yet"}${mark.seconds ? ` after ${(mark.seconds * 1000).toFixed(1)} ms` : ""}</dd>` : null}
       ${mark.manager ? html`<dt>Field manager</dt><dd>${mark.manager}</dd>` : null}
       ${mark.traceparent ? html`<dt>Trace</dt><dd><code>${mark.traceparent}</code></dd>` : null}
       ${caller ? html`<dt>Called by</dt><dd><a href=${to(caller.key)}>${sentenceOf(caller)}</a></dd>` : null}

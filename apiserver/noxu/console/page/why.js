@@ -3,7 +3,7 @@
 import { html, useEffect, useMemo, useRef, useState } from "./vendor/preact.js";
 import { CodeJar } from "./vendor/codejar.js";
 import { go, hrefOf } from "./router.js";
-import { Choice, Empty, Field, Problem, Tabs, toYaml, tokensOf, useAsked, useWrites } from "./widgets.js";
+import { Choice, Cut, Empty, Field, Problem, Tabs, toYaml, tokensOf, useAsked, useWrites } from "./widgets.js";
 
 export const whyView = { route: "why", title: "Why?", component: Why };
 
@@ -24,7 +24,7 @@ function Why({ source, route }) {
   const items = kinds.value.items.filter((each) => each.custom || each.resource === resource || each.count);
   const kind = items.find((each) => each.resource === resource);
   return html`<section aria-labelledby="why">
-    <h1 id="why">${name ? `Why is ${name} as it is?` : "Why?"}</h1>
+    <h1 id="why">${name ? html`Why is <${Cut} text=${name} /> as it is?` : "Why?"}</h1>
     <p class="quiet">Change something and see what the server would say. Nothing is stored.</p>
     ${kind && name
       ? null

@@ -53,6 +53,11 @@ export const countText = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, 
 
 // -- showing -------------------------------------------------------------------------------------------------------
 
+const SHORT_ENOUGH = 90; // characters: two lines of a heading on a phone, hardly more
+
+// A text that may be as long as a name: three lines of it are seen, all of it is said, copied and printed.
+export const Cut = ({ text }) => (text.length > SHORT_ENOUGH ? html`<span class="cut" title=${text}>${text}</span>` : text);
+
 export function Problem({ error }) {
   return error ? html`<p class="problem" role="alert">${error.message}</p>` : null;
 }

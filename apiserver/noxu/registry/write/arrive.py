@@ -79,7 +79,9 @@ def _keep_sent(kept: dict[str, str], value: Object) -> None:
     metadata = value.get("metadata")
     if isinstance(metadata, dict):
         for name in ("name", "namespace", "uid", "resourceVersion"):
-            if isinstance(metadata.get(name), str):
+            if name in metadata and isinstance(
+                metadata[name], str
+            ):  # no more: each write does it while requests are recorded
                 kept[name] = metadata[name]  # the dict belongs to the exchange, which the audit log reads
 
 
