@@ -119,7 +119,9 @@ def not_restored(plan: RunPlan, run: MaskedRun) -> Iterator[RunFinding]:
     reported = {
         run.names.shape(change.place)
         for change in run.recording.changes
-        if change.is_of_controller and _status(change.after) != _status(change.before)
+        if change.is_of_controller
+        and change.after
+        and change.after.get("status") != (change.before or {}).get("status")
     }
     for shape in sorted(touched):
         if shape in before and shape not in after:
@@ -140,10 +142,6 @@ def not_restored(plan: RunPlan, run: MaskedRun) -> Iterator[RunFinding]:
                 (),
                 _ADVICE,
             )
-
-
-def _status(value: Object | None) -> object:
-    return None if value is None else value.get("status")
 
 
 def not_led_back(plan: RunPlan, run: MaskedRun) -> Iterator[RunFinding]:
