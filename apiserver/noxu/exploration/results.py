@@ -115,7 +115,7 @@ def explore(
     kopf: these run as processes of this interpreter, so that they can be killed. `environment` is what the controller gets
     besides KUBECONFIG and PATH. `workload` are steps: `[{"apply": "sample.yaml"}, {"delete": {"kind": "Widget", "name": "a"}}]`.
     `classes` are those of plans to run, none: all of them. `plan`: run this one only. `budget` and `quiet` are durations such as
-    `"5m"` and `"300ms"`. `directory`: where relative paths begin and the controller runs, None: the working directory.
+    `"5m"` and `"300ms"`. So many `jobs` run at a time, each in a process; None: twice as many as processors, at most 8. `directory`: where relative paths begin and the controller runs, None: the working directory.
 
     It blocks for as long as it explores, at most for the budget and one run more; a coroutine calls it by `asyncio.to_thread`.
     Raises ValueError for arguments that are wrong, and StartError if the controller does not start.
