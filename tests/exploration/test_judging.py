@@ -389,10 +389,10 @@ def test_a_controller_restores_no_status_that_others_write(who_reports: str, fou
         script.write(who_reports, "patch", CONFIGS, "a", subresource="status", status={"ready": ready})
 
     without_fault, script = clean(), clean()
-    for each in (without_fault, script):  # that a status is gone with its object is no report
+    for each in (without_fault, script):  # a status that comes and goes with its object is no report
         report(each, 0)
         each.write("controller", "delete", CONFIGS, "a")
-        each.write("controller", "create", CONFIGS, "a", data={"size": "2"})
+        each.write("controller", "create", CONFIGS, "a", data={"size": "2"}, status={"ready": 0})
     report(without_fault, 1)
     at = {"kind": CONFIGS, "name": "a", "namespace": "default"}
     plan = RunPlan("drift", "", steps=({"after": 2, "steps": [{"delete": at}]},))

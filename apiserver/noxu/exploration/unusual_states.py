@@ -16,7 +16,7 @@ from noxu.exploration.findings import CleanRuns, RunFinding, author_of, own_step
 from noxu.exploration.masked_objects import MaskedObject, Path, Values
 from noxu.exploration.masks import MaskedRun, States
 from noxu.exploration.plans import WORKLOADS, RunPlan
-from noxu.exploration.recording import WORKLOAD, ObjectPlace
+from noxu.exploration.recording import WORKLOAD, ObjectPlace, RecordedChange
 from noxu.exploration.shapes import Shape
 from noxu.values import Object
 
@@ -119,9 +119,7 @@ def not_restored(plan: RunPlan, run: MaskedRun) -> Iterator[RunFinding]:
     reported = {
         run.names.shape(change.place)
         for change in run.recording.changes
-        if change.is_of_controller
-        and change.after
-        and change.after.get("status") != (change.before or {}).get("status")
+        if change.is_of_controller and change.effect == "update" and _has_new_status(change)
     }
     for shape in sorted(touched):
         if shape in before and shape not in after:
@@ -142,6 +140,10 @@ def not_restored(plan: RunPlan, run: MaskedRun) -> Iterator[RunFinding]:
                 (),
                 _ADVICE,
             )
+
+
+def _has_new_status(change: RecordedChange) -> bool:
+    return (change.after or {}).get("status") != (change.before or {}).get("status")
 
 
 def not_led_back(plan: RunPlan, run: MaskedRun) -> Iterator[RunFinding]:
