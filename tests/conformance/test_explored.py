@@ -40,6 +40,14 @@ def test_stages_are_beside_the_file(tmp_path: Path) -> None:
     assert [bug.issue for bug in bugs] == [398, 402, 407]
 
 
+def test_pods_may_wait_for_the_controller(tmp_path: Path) -> None:
+    (tmp_path / "operator" / "deploy" / "crds").mkdir(parents=True)
+    exploration, bugs = read(FILES / "cassop.yaml", {"CHECKOUT": str(tmp_path), "BINARY": "/bin/manager"})
+    assert exploration.stages == (FILES / "cassandra-starts.yaml",)
+    assert (exploration.jobs, exploration.resync) == (8, 10)
+    assert [bug.issue for bug in bugs] == [559, 1023, 1362]
+
+
 def test_a_bug_is_known_by_its_class_its_plan_and_its_sentence() -> None:
     bug = KnownBug(1, "stale", "deletion began", "deleted statefulsets")
     finding = RunFinding("deleted", "a", "the controller deleted statefulsets.apps default/a at revision 9")

@@ -286,6 +286,37 @@ def test_a_step_is_compared_unless_the_controller_cannot_know_better(is_outdated
     assert len(judge(two_clean_runs(), plan, script.recording(steps=steps))) == number
 
 
+def comes_and_goes(*secrets: int, steps: int = 3) -> Script:
+    """A Widget is created, deleted and created again; a Secret is made in some of the steps, and stays."""
+    script = Script()
+    for step, verb in enumerate(("create", "delete", "create")[:steps], start=1):
+        script.step = step
+        script.write("workload", verb, WIDGETS, "a")
+        if step in secrets:
+            script.write("controller", "create", SECRETS, "a")
+    return script
+
+
+@rows(
+    "run, sentences",
+    [
+        (comes_and_goes(3), []),
+        (comes_and_goes(), ["secrets default/a is missing at the end"]),
+        (comes_and_goes(steps=2), []),
+    ],
+    ids=["it is made when the Widget is created anew", "it is not made then, either", "the Widget is not created anew"],
+)
+def test_nothing_is_missing_that_was_wanted_only_while_the_controller_did_not_see_it(
+    run: Script, sentences: list[str]
+) -> None:
+    recording = comes_and_goes(1, steps=max(change.step for change in run.changes)).recording()
+    known = clean_runs([recording, recording], learn([recording, recording]))
+    view = {"resource": WIDGETS, "namespace": "default", "name": "a", "hold": True}
+    moves = ({"when": {"step": 1}, "view": view, "through": 2}, {"when": {"deleted": WIDGETS}, "release": True})
+    found = judge(known, RunPlan("unobserved", "", moves=moves), run.recording())
+    assert [finding.sentence for finding in found] == sentences
+
+
 def scaled(*, in_vain: bool = False, lost: bool = False, early: bool = False) -> tuple[Script, int]:
     """A claim goes with the size and comes again. Returns the revision at which an old view begins, too.
 

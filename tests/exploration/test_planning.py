@@ -145,6 +145,17 @@ def test_other_shapes_come_before_a_second_plan_of_a_shape() -> None:
     assert [title.split(" is ")[0] for title in deleted] == ["configmaps a", "secrets a", "configmaps b", "secrets b"]
 
 
+def test_what_is_created_with_other_fields_has_another_shape() -> None:
+    script = Script()
+    script.write("workload", "create", WIDGETS, "a", spec={"size": 1})
+    for name, key in (("user", "password"), ("authority", "key"), ("other-authority", "key"), ("store", "blob")):
+        script.write("controller", "create", SECRETS, name, data={key: "x"})
+    script.write("controller", "patch", WIDGETS, "a", subresource="status", status={"size": 1})
+    assert [(plan.title.split()[9], plan.worth) for plan in plans(considered(script), ["crash"])] == [
+        ("user", 2.0), ("authority", 2.0), ("store", 2.0), ("other-authority", 1.6),
+    ]  # fmt: skip
+
+
 def test_what_is_another_value_in_each_run_is_no_part_of_a_trigger() -> None:
     """A revision in a label."""
     script = clean()

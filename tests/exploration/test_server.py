@@ -26,3 +26,21 @@ def test_an_event_between_a_state_and_what_follows_from_it_hides_no_cause() -> N
         wanted, made = server.changes(begins, [])
     assert [change.place.name for change in (wanted, made)] == ["wanted", "made"]
     assert [(shown.how, shown.place.name) for shown in made.why] == [("get", "wanted")]
+
+
+def test_a_claim_that_no_provisioner_serves_is_named() -> None:
+    with ExploredServer(nodes=1, history="all") as server:
+        for name, provisioner in (("served", "noxu.dev/simulated"), ("other", "example.com/disks")):
+            server.create({
+                "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": name}, "provisioner": provisioner,
+            })  # fmt: skip
+            server.create({
+                "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name, "namespace": "default"},
+                "spec": {"storageClassName": name, "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+            })  # fmt: skip
+        server.wait("persistentvolumeclaims", "served", "self.status.phase == 'Bound'")
+        server.await_silence(0.2, 10)
+        warnings = server.warnings()
+    assert warnings == [
+        "PersistentVolumeClaim other waits for the provisioner 'example.com/disks': volumes are made by 'noxu.dev/simulated' here"
+    ]

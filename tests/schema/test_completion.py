@@ -25,6 +25,13 @@ def of(**properties: Json) -> Object:
     return {"type": "object", "properties": properties}
 
 
+def ports(number: str, **protocol: Json) -> Object:
+    """A list of ports, with the keys that it has in built-in kinds."""
+    items = {**of(**{number: {"type": "integer"}, "protocol": {**STRING, **protocol}}), "required": [number]}
+    keys = [number, "protocol"]
+    return {"type": "array", "items": items, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": keys}
+
+
 # Schemas of a field, and what they become.
 FIELDS: list[tuple[str, Object, Object]] = [
     # missing types
@@ -77,6 +84,8 @@ FIELDS: list[tuple[str, Object, Object]] = [
     ("what a field depends on", {**of(b=STRING, c=STRING), "dependencies": {"b": ["c"]}}, {**of(b=STRING, c=STRING), "allOf": [{"anyOf": [{"not": {"required": ["b"]}}, {"required": ["c"]}]}]}),
     ("unique scalars", {"type": "array", "items": STRING, "uniqueItems": True}, {"type": "array", "items": STRING, "x-kubernetes-list-type": "set"}),
     ("items that are all the same", {"type": "array", "items": [STRING, STRING]}, {"type": "array", "items": STRING}),
+    ("the protocol of a PodSpec's ports", ports("containerPort"), ports("containerPort", default="TCP")),
+    ("the protocol of a ServiceSpec's ports", ports("port"), ports("port", default="TCP")),
     ("keywords that do nothing", {**STRING, "id": "x", "$schema": "y", PRESERVE: False}, STRING),
     ("additional items of a single schema", {"type": "array", "items": STRING, "additionalItems": False}, {"type": "array", "items": STRING}),
 ]  # fmt: skip

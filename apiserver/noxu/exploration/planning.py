@@ -12,7 +12,8 @@
     spec         each field of a custom resource (`--mutate`)                it is changed, and changed back
 
 A crash after the last write of a burst changes nothing, because the controller starts in the state that it has reached. Plans
-that differ only in the name of an object are duplicates: the best and the last of them stay. All functions are pure.
+that differ only in the name of an object are duplicates: the best and the last of them stay. What is created with other fields,
+such as a Secret with other keys, is made by another part of the controller, and no duplicate. All functions are pure.
 """
 
 from __future__ import annotations
@@ -238,8 +239,19 @@ def _kind(change: RecordedChange) -> tuple[str, ...]:
 
 
 def _shape(change: RecordedChange) -> tuple[str, ...]:
-    """What kind of write it is, with the fields that it changes."""
+    """What kind of write it is, with the fields that it changes, or that a new object has."""
+    if change.effect == "create":
+        made = {name: change.object[name] for name in change.object if name not in _OF_EACH_OBJECT}
+        return (*_kind(change), *sorted({".".join(path[:3]) for path in differing(_emptied(made), made)}))
     return (*_kind(change), *sorted({".".join(path[:3]) for path in differing(change.before, change.after)})[:5])
+
+
+_OF_EACH_OBJECT: Final = ("apiVersion", "kind", "metadata", "status")
+
+
+def _emptied(value: Any) -> Any:
+    """The maps of a value, and nothing in them."""
+    return {name: _emptied(item) for name, item in value.items() if isinstance(item, dict)}
 
 
 # -- order ------------------------------------------------------------------------------------------------------------

@@ -27,6 +27,8 @@ from noxu.registry.access import User
 from noxu.registry.authors import UNKNOWN
 from noxu.testing.handle import Noxu
 from noxu.values import Object
+from noxu.workloads.volume_matching import PROVISIONER
+from noxu.workloads.volumes.provisioner import SIMULATED
 from noxu_storage.types import EVERYTHING, Event, Revision
 
 SKIPPED: Final = ("events", "events.events.k8s.io")
@@ -36,6 +38,12 @@ MAX_SHOWN: Final = 100
 """Causes of a write: what a view of the past has shown is the oldest of them."""
 LOOKS_FOR: Final = 0.1  # seconds
 NAP: Final = 3.0  # seconds; shorter ones are no pause before another attempt, but those of leases and of runtimes
+
+
+CLAIMS: Final = "persistentvolumeclaims"
+_NO_VOLUME: Final = (
+    f"PersistentVolumeClaim {{}} waits for the provisioner {{!r}}: volumes are made by {SIMULATED!r} here"
+)
 
 
 class ExploredServer(Noxu):
@@ -134,15 +142,20 @@ class ExploredServer(Noxu):
         return [found[name] for name in sorted(found)]
 
     def warnings(self) -> list[str]:
-        """What events warn of, the newest last: `FailedCreate StatefulSet db: serviceaccount "db" not found`."""
+        """What events warn of, the newest last: `FailedCreate StatefulSet db: serviceaccount "db" not found`.
+
+        And claims without a volume that wait for another provisioner than the simulated one: nothing else would say so.
+        """
         return self._call(self._warnings())
 
     async def _warnings(self) -> list[str]:
         found: dict[str, Revision] = {}
         for item in (await self._server.plane.store.list(EVERYTHING)).items:
-            if described(item.key)["resource"] not in SKIPPED:
+            resource, value = described(item.key)["resource"], self._decoded(item.value)
+            if resource == CLAIMS and (provisioner := _awaited_provisioner(value)):
+                found[_NO_VOLUME.format(value["metadata"]["name"], provisioner)] = item.revision
+            if resource not in SKIPPED:
                 continue
-            value = self._decoded(item.value)
             about = value.get("involvedObject") or value.get("regarding") or {}
             if value.get("type") == "Warning":
                 said = value.get("message") or value.get("note") or ""
@@ -259,3 +272,9 @@ def _author(write: RecordedWrite | None) -> str:
 def _shown(cause: Object) -> Shown:
     place = ObjectPlace(cause.get("resource", ""), cause.get("namespace", ""), cause.get("name", ""))
     return Shown(cause["how"], cause.get("revision", 0), cause.get("event", ""), place)
+
+
+def _awaited_provisioner(claim: Object) -> str:
+    """The one that is to make a volume for a claim, and is not there; "" if none is."""
+    asked = str(((claim.get("metadata") or {}).get("annotations") or {}).get(PROVISIONER, ""))
+    return asked if asked != SIMULATED and (claim.get("status") or {}).get("phase") == "Pending" else ""

@@ -18,6 +18,7 @@ from noxu.exploration.masks import MaskedRun, States
 from noxu.exploration.plans import WORKLOADS, RunPlan
 from noxu.exploration.recording import WORKLOAD, ObjectPlace, RecordedChange
 from noxu.exploration.shapes import Shape
+from noxu.exploration.unusual_writes import MADE
 from noxu.values import Object
 
 MAX_FIELDS: Final = 5
@@ -40,20 +41,22 @@ def at_end(clean: CleanRuns, plan: RunPlan, run: MaskedRun, named: set[str]) -> 
     for step in known:
         if done[step].is_outdated:
             continue
-        if found := _differences(clean.ends[step], plan, run.until(step), named, f"after step {step}"):
+        if found := _differences(clean, clean.ends[step], plan, run.until(step), named, f"after step {step}"):
             yield from found
             return
-    yield from _differences(clean.ends[-1], plan, run, named, "at the end")
+    yield from _differences(clean, clean.ends[-1], plan, run, named, "at the end")
 
 
-def _differences(expected: States, plan: RunPlan, run: MaskedRun, named: set[str], when: str) -> list[RunFinding]:
+def _differences(
+    clean: CleanRuns, expected: States, plan: RunPlan, run: MaskedRun, named: set[str], when: str
+) -> list[RunFinding]:
     """What the controller writes comes before what follows from it, and what is wanted before what is reported."""
-    found = _compared(expected, plan, run, named, when)
+    found = _compared(clean, expected, plan, run, named, when)
     return [finding for _, finding in sorted(found, key=lambda ranked: ranked[0])]
 
 
 def _compared(
-    expected: States, plan: RunPlan, run: MaskedRun, named: set[str], when: str
+    clean: CleanRuns, expected: States, plan: RunPlan, run: MaskedRun, named: set[str], when: str
 ) -> Iterator[tuple[tuple[bool, bool], RunFinding]]:
     after = run.end()
     own = {run.names.shape(each.place) for each in run.recording.changes if each.is_of_controller}
@@ -62,6 +65,8 @@ def _compared(
         if one == two or str(shape) in named or (shape.resource in _HISTORY and shape not in own):
             continue
         rank, word = (shape not in own, False), "left behind" if len(two) > len(one) else "missing"
+        if 0 < len(one) - len(two) <= _wanted_unseen(shape, clean, plan, run):
+            continue
         if not one or not two:
             said = f"is {word if not two else 'left'} {when}{_last_write(shape, run)}"
             yield rank, RunFinding(word, str(shape), f"{shape} {said}")
@@ -79,6 +84,22 @@ def _compared(
             sentence = f"{shape} differs {when}: {lines[0]}{_last_write(shape, run)}"
             is_report = all(path[0] == "status" for path, _ in differing)
             yield (rank[0], is_report), RunFinding("differs", str(shape), sentence, (), tuple(lines[1:MAX_FIELDS]))
+
+
+def _wanted_unseen(shape: Shape, clean: CleanRuns, plan: RunPlan, run: MaskedRun) -> int:
+    """How many of a shape are made in clean runs while the workload wants what the controller never sees: it owes none of these.
+
+    It does if the object of the plan is created anew.
+    """
+    begins, view = next(((move.get("when", {}).get("step"), move.get("view")) for move in plan.moves), (None, None))
+    if plan.klass != "unobserved" or begins is None or view is None:
+        return 0
+    place = ObjectPlace(view["resource"], view.get("namespace", ""), view["name"])
+    changes = (change for change in run.recording.changes if change.step > begins)
+    if any(change.place == place and change.effect == "create" for change in changes):
+        return 0
+    steps = range(begins, plan.moves[0]["through"])
+    return sum(clean.in_bursts.get((MADE, shape, step), 0) for step in steps)
 
 
 def _fields(expected: MaskedObject, found: MaskedObject) -> Iterator[tuple[Path, str]]:

@@ -3,7 +3,8 @@
 Moving, adding or dropping keywords keeps the meaning, or gives the one of the article "Future of CRDs: Structural
 Schemas": keywords in junctors that describe the spine are moved there, fields that occur only in junctors are declared
 there (by the skeleton of the branches), missing types are inferred from other keywords, and a value without any
-description preserves unknown fields. Whatever is ambiguous is kept; `lint` reports it afterwards.
+description preserves unknown fields. Ports of a PodSpec or a ServiceSpec get the default of their protocol, which built-in
+kinds have, and a server requires of a key. Whatever is ambiguous is kept; `lint` reports it afterwards.
 
     {properties: {a: {minLength: 1}}, anyOf: [{required: [b], properties: {b: {type: integer}}}]}
 
@@ -28,8 +29,11 @@ INT_OR_STRING: Final = "x-kubernetes-int-or-string"
 EMBEDDED: Final = "x-kubernetes-embedded-resource"
 RULES: Final = "x-kubernetes-validations"
 LIST_TYPE: Final = "x-kubernetes-list-type"
+LIST_KEYS: Final = "x-kubernetes-list-map-keys"
 _SCALARS: Final = ("string", "integer", "number", "boolean")
 _EITHER: Final[list[Object]] = [{"type": "integer"}, {"type": "string"}]
+_PORTS: Final = (["containerPort", "protocol"], ["port", "protocol"])
+"""The keys of the ports of a PodSpec and of a ServiceSpec. Early generators of CRDs copied the keys, and no defaults."""
 
 
 class CompletionNote(NamedTuple):
@@ -235,6 +239,14 @@ class _Completion:
             del node["uniqueItems"]
             node.setdefault(LIST_TYPE, "set")
             self.note(path, f"uniqueItems became {LIST_TYPE}: set")
+        if node.get(LIST_KEYS) in _PORTS and isinstance(items, dict):
+            protocol = (items.get("properties") or {}).get("protocol")
+            if protocol and protocol.get("default") is None and "protocol" not in (items.get("required") or ()):
+                protocol["default"] = "TCP"
+                self.note(
+                    key(child(path, "items", "properties"), "protocol"),
+                    "default: TCP added, as the ports of built-in kinds have it",
+                )
 
     # keywords that belong to the spine
 

@@ -367,6 +367,12 @@ def test_a_rule_goes_before_the_annotation_and_the_newest_one_first() -> None:
     assert timeline.until(0) == f"Running 0/1 {BACK_OFF} 1"
 
 
+def test_a_pod_that_is_never_ready_is_not_looked_at_again_after_the_delay_of_its_probe() -> None:
+    timeline = Timeline(pod("never-ready", containers=[DELAYED]))
+    assert timeline.until(0) == "Running 0/1 running 0"
+    assert timeline.play.run(timeline.lives.steps, POD) is None
+
+
 def test_a_pod_that_shall_be_ready_waits_no_longer() -> None:
     timeline = Timeline(pod("crash-loop", containers=[DELAYED]))
     assert timeline.until(100) == f"Running 0/1 {BACK_OFF} 4"

@@ -187,7 +187,8 @@ def _running(
             ContainerSaying(WARNING, "Unhealthy", f"Readiness probe failed: {_failed_probe(spec['readinessProbe'])}")
         )
     waits = [left] if left is not None else []
-    waits += [after - passed for after in (to_started, to_ready) if after > passed]
+    due = (to_started, to_ready) if around.behaviour.is_ever_ready else (to_started,)
+    waits += [after - passed for after in due if after > passed]
     shown = {**status, "ready": is_ready, "started": passed >= to_started}
     return ContainerStep(shown, said, min(waits, default=None))
 
