@@ -2,7 +2,7 @@
 
 Never compared are uid, times, resourceVersion, generation and managedFields. In texts, uids become shapes (`shapes`). Items of a
 list are compared as a multiset. An annotation that is a time says when something was done, and is left out: it is there or not, as
-that was done or not. Of an observed generation counts whether it is the newest one.
+that was done or not. Of an observed generation, and of the current revision of a StatefulSet, counts whether it is the newest one.
 
     {"metadata": {"name": "a", "uid": "7d3f…"}, "spec": {"ports": [80, 443]}}
 
@@ -29,6 +29,8 @@ Fields: TypeAlias = Mapping[Path, Values]
 _ALWAYS: Final = frozenset(
     {"uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "selfLink", "deletionTimestamp"}
 )
+_REVISIONS: Final = (("status", "currentRevision"), ("status", "updateRevision"))
+"""Names with a hash of the template."""
 _EVERYWHERE: Final = ("uid", "resourceVersion")
 """Of these, what is masked in each field; the others in metadata."""
 
@@ -85,9 +87,15 @@ class MaskedObject:
         for path, item in leaves(part, self._names):
             if self._covers(path) or _says_when(path, item):
                 continue
-            is_of_generation = path[-1] == "observedGeneration" and self._generation is not None
-            found.setdefault(path, []).append(_observed(item, self._generation) if is_of_generation else item)
+            newest = self._newest(path)
+            found.setdefault(path, []).append(item if newest is None else _observed(item, newest))
         return {path: tuple(held) for path, held in found.items()}
+
+    def _newest(self, path: Path) -> Any:
+        """That of which a field may have an older one; None: there is none."""
+        if path in _REVISIONS:
+            return self._value["status"].get("updateRevision")
+        return self._generation if path[-1] == "observedGeneration" else None
 
     @property
     def _generation(self) -> Any:
@@ -127,10 +135,10 @@ def _frozen(fields: Iterable[tuple[Path, Any]]) -> Iterator[tuple[Path, str]]:
 
 
 def _says_when(path: Path, item: Any) -> bool:
-    """An annotation that is a time says when something was done, as a log does, and not how the object is."""
-    return bool(item == TIME) and path[:2] == ("metadata", "annotations")
+    """An annotation that is a time says when something was done, as a log does, and not how the object is, or is made from a template."""
+    return bool(item == TIME) and path[-3:-1] == ("metadata", "annotations")
 
 
-def _observed(item: Any, generation: Any) -> str:
+def _observed(item: Any, newest: Any) -> str:
     """Generations count what has happened; what matters is whether the newest one was seen."""
-    return "<the newest>" if str(item) == str(generation) else "<an older one>"
+    return "<the newest>" if str(item) == str(newest) else "<an older one>"

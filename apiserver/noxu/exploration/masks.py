@@ -29,12 +29,13 @@ _CHOSEN: Final[Mapping[str, frozenset[Path]]] = {
     "pods": frozenset({
         ("spec", "nodeName"), ("status", "podIP"), ("status", "podIPs"), ("status", "hostIP"), ("status", "hostIPs"),
         ("status", "containerStatuses"), ("status", "initContainerStatuses"), ("status", "startTime"),
+        ("metadata", "labels", "controller-revision-hash"), ("metadata", "labels", "pod-template-hash"),
     }),
     "services": frozenset({("spec", "clusterIP"), ("spec", "clusterIPs"), ("spec", "healthCheckNodePort")}),
     "persistentvolumeclaims": frozenset({("metadata", "annotations", "volume.kubernetes.io/selected-node")}),
     "persistentvolumes": frozenset({("spec", "nodeAffinity")}),
 }  # fmt: skip
-"""What a cluster chooses for an object that is made anew: where it runs, and its addresses. Each path has two or three steps."""
+"""What a cluster chooses for an object that is made anew: where it runs, its addresses, a hash of its template. Each path has two or three steps."""
 
 
 class ShapeMask(NamedTuple):
