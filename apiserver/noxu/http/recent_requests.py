@@ -73,7 +73,7 @@ class RecentRequests(RequestFilter):
         self.last += 1
         self._open[exchange] = self.last  # until its answer is made; a watch all its life
         if exchange.request.method != "GET":  # its target may not be parsed yet
-            outcome = exchange.noted = exchange.noted or Outcome()
+            outcome = exchange.noted = exchange.noted or Outcome()  # without a call, as each request comes here
             if outcome.sent is None:
                 outcome.sent = {}  # the name of a new object is in its body
         if self._own_agent:  # else no error in this process waits for its cause
@@ -165,6 +165,7 @@ def _noted(exchange: Exchange, number: int, seconds: float) -> Answered:
     request, error, outcome = exchange.request, exchange.error, exchange.noted
     sent = (outcome.sent if outcome else None) or _NOTHING_SENT
     trace_context = exchange.trace_context
+    # in the order in which `recorded` takes it apart
     noted = (
         exchange.info,
         exchange.user.name,

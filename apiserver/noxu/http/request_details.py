@@ -63,6 +63,7 @@ class Bucket:
         self._since = now
         if left < 1.0:
             self.left = left
+            # at least until then: an allowance grows no faster
             self.empty_until = now + (1.0 - left) / rate if rate else math.inf
             return False
         self.left = left - 1.0
