@@ -36,6 +36,10 @@ class RunFinding(NamedTuple):
         return self.kind, self.subject
 
 
+MADE: Final = "made"
+"""In the place of an effect: a creation by any client."""
+
+
 class CleanRuns(NamedTuple):
     """What the clean runs say: how often the controller created and deleted each shape, at most; and the end."""
 

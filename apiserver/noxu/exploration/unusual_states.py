@@ -12,13 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from noxu.exploration.findings import CleanRuns, RunFinding, author_of, own_steps
+from noxu.exploration.findings import MADE, CleanRuns, RunFinding, author_of, own_steps
 from noxu.exploration.masked_objects import MaskedObject, Path, Values
 from noxu.exploration.masks import MaskedRun, States
 from noxu.exploration.plans import WORKLOADS, RunPlan
 from noxu.exploration.recording import WORKLOAD, ObjectPlace, RecordedChange
 from noxu.exploration.shapes import Shape
-from noxu.exploration.unusual_writes import MADE
 from noxu.values import Object
 
 MAX_FIELDS: Final = 5

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
-from noxu.exploration.findings import TRANSIENT, CleanRuns, RunFinding, author_of
+from noxu.exploration.findings import MADE, TRANSIENT, CleanRuns, RunFinding, author_of
 from noxu.exploration.masks import MaskedRun
 from noxu.exploration.plans import RunPlan
 from noxu.exploration.recording import RecordedChange, RunRecording, Shown, bursts
@@ -60,10 +60,6 @@ def _deletions(recording: RunRecording) -> dict[str, str]:
         if change.after is None or (change.after.get("metadata") or {}).get("deletionTimestamp"):
             asked.setdefault(_uid(change), change.author)
     return asked
-
-
-MADE: Final = "made"
-"""In the place of an effect: a creation by any client."""
 
 
 def in_bursts(run: MaskedRun) -> Iterator[tuple[str, Shape, int]]:
