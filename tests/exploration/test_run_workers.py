@@ -203,3 +203,10 @@ run_workers.work(sys.argv[1], run_workers.OWN_NETWORK)
 def test_a_system_that_forbids_networks_is_no_error_to_a_person(tmp_path: Path) -> None:
     ran = subprocess.run([sys.executable, "-c", FORBIDS, str(tmp_path)], capture_output=True, check=False)
     assert (ran.returncode, ran.stdout, ran.stderr) == (125, b"", b"")
+
+
+def test_a_bug_of_ours_is_raised_where_it_was_asked_for_with_its_traceback() -> None:
+    with RunWorkers(NOTHING, LEARNT) as workers, pytest.raises(AttributeError) as raised:
+        workers.attempt(None)  # type: ignore[arg-type]
+    [note] = raised.value.__notes__
+    assert "in attempt" in note

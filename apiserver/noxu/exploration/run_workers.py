@@ -27,6 +27,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Final, Self
@@ -184,11 +185,12 @@ def work(directory: str, network: str) -> None:
     threading.Thread(target=_read, args=(sys.stdin.buffer, asked), name="noxu-asked", daemon=True).start()
     first = asked.get()
     garbage.begin(garbage.OF_A_SERVER)
-    while first is not None and (call := asked.get()) is not None:
-        name, *arguments = call
-        with contextlib.suppress(OSError):  # nobody waits for it
-            answers.write(_answer(_CALLS[name], *first, *arguments))
-            answers.flush()
+    with ThreadPoolExecutor(1, thread_name_prefix="noxu-run") as pool:
+        while first is not None and (call := asked.get()) is not None:
+            name, *arguments = call
+            with contextlib.suppress(OSError):  # nobody waits for it
+                answers.write(_answer(pool.submit(_CALLS[name], *first, *arguments)))
+                answers.flush()
     shutil.rmtree(directory, ignore_errors=True)  # whoever asked may be gone
     garbage.end_process(0)
 
@@ -202,15 +204,17 @@ def enter_network() -> None:
         fcntl.ioctl(any_socket, _SET_FLAGS, _INTERFACE.pack(b"lo", _UP))
 
 
-def _answer(function: Callable[..., object], *arguments: object) -> bytes:
+def _answer(done: Future[object]) -> bytes:
+    """What is returned, or what is raised where it was asked for, with the traceback of this process."""
+    error = done.exception()
+    if error is None:
+        return pickle.dumps((True, done.result()), pickle.HIGHEST_PROTOCOL)
+    text = "".join(traceback.format_exception(error))
+    error.add_note(text)
     try:
-        return pickle.dumps((True, function(*arguments)), pickle.HIGHEST_PROTOCOL)
-    except Exception as error:  # noqa: BLE001 - it is raised where it was asked for
-        error.add_note(traceback.format_exc())
-        try:
-            return pickle.dumps((False, error))
-        except Exception:  # noqa: BLE001 - it has what is of this process only
-            return pickle.dumps((False, RunFailed(traceback.format_exc())))
+        return pickle.dumps((False, error))
+    except (pickle.PicklingError, TypeError, AttributeError):  # it has what is of this process only
+        return pickle.dumps((False, RunFailed(text)))
 
 
 def _read(stream: BinaryIO, asked: queue.SimpleQueue[Any]) -> None:
