@@ -136,9 +136,9 @@ _ended: Final = threading.Event()
 
 
 def _end(_number: int, _frame: object) -> None:
-    """End what runs, with its programs. A handler must not wait."""
+    """End what runs, with its programs."""
     _ended.set()
-    threading.Thread(target=runs.interrupt, name="taught-interrupt").start()
+    runs.interrupt_soon()
 
 
 def explored(exploration: Exploration) -> Outcome:

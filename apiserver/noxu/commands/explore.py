@@ -14,7 +14,6 @@ import argparse
 import json
 import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -118,9 +117,7 @@ def _until_signal(explore: Callable[[], int]) -> int:
 
     def end(number: int, _frame: object) -> None:
         received.append(number)
-        threading.Thread(
-            target=runs.interrupt, name="noxu-interrupt"
-        ).start()  # it waits for servers, a handler must not
+        runs.interrupt_soon()
 
     runs.allow()
     before = {
@@ -147,6 +144,8 @@ def _explore(options: argparse.Namespace, exploration: Exploration, plan: RunPla
     outcome, began = Explored(), time.monotonic()
     files: dict[int, Sequence[str]] = {}
     note = _silent if options.quiet else _note
+    if plan is not None or options.dry_run:
+        exploration = replace(exploration, jobs=1)  # no runs at a time, for which each would need a network of its own
     note(f"learning from {exploration.clean_runs} clean runs")
     outcome.learnt = learnt = exploring.learn(exploration)
     for line in (*report.mask_lines(outcome), *report.refusal_lines(learnt.recordings[0])):

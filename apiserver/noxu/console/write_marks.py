@@ -112,7 +112,7 @@ class WriteMarks:
         return found
 
 
-_NO_CAUSES: Final[list[Revision]] = []  # which nobody changes
+_NO_CAUSES: Final[list[Revision]] = []  # it is shared, and not changed
 _NOWHERE: Final = Key("", "", "")
 
 

@@ -138,7 +138,7 @@ class RequestRecord(Protocol):
     began: float
     """Since when all requests are recorded, in seconds since 1970."""
     misses_before: float
-    """What was asked before this time may be missing, for nobody looked; 0: nothing is."""
+    """What was asked before this time may be missing, as it was not recorded; 0: nothing is."""
     limit: int
     """How many are kept."""
 

@@ -191,6 +191,8 @@ def _plan(plan: str | os.PathLike[str] | Object, place: Path) -> RunPlan:
 
 def _explored(exploration: Exploration, plan: RunPlan | None) -> ExploreResult:
     outcome, began = Explored(), time.monotonic()
+    if plan is not None:
+        exploration = replace(exploration, jobs=1)  # no runs at a time, for which each would need a network of its own
     with ThreadPoolExecutor(1) as pool:  # the thread of the caller may have an event loop
         learning = pool.submit(exploring.learn, exploration)
         try:

@@ -4,7 +4,7 @@
             ◀──────────── (True, what that returns) or (False, what that raises) ────────────
 
 A worker is a process of this interpreter, in a session of its own: signals of the terminal do not reach it. It ends what it runs on
-SIGTERM, and when whoever asks it is gone, however that has ended. What it leaves is in one directory, which goes with it. With a
+SIGTERM, and when the process that asks is gone, however that has ended. What it leaves is in one directory, which goes with it. With a
 network of its own (network_namespaces(7) of Linux, a loopback interface and nothing else) it can run what listens on a fixed port, while
 others do: for root, or where users may have namespaces of their own.
 """
@@ -39,7 +39,7 @@ from noxu.exploration.plans import RunPlan
 from noxu.exploration.run_steps import RunFailed
 from noxu.exploration.settings import Exploration
 
-try:  # noqa: SIM105 - as elsewhere
+try:  # noqa: SIM105 - a test looks for names that a platform lacks
     import fcntl
 except ImportError:  # Windows
     pass
@@ -180,7 +180,7 @@ def work(directory: str, network: str) -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what is printed is no answer
     tempfile.tempdir = directory
     logging.getLogger("noxu").setLevel(logging.ERROR)  # what controllers of a server warn of is in its events
-    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGTERM, lambda _number, _frame: runs.interrupt_soon())
     asked: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(sys.stdin.buffer, asked), name="noxu-asked", daemon=True).start()
     first = asked.get()
@@ -188,10 +188,10 @@ def work(directory: str, network: str) -> None:
     with ThreadPoolExecutor(1, thread_name_prefix="noxu-run") as pool:
         while first is not None and (call := asked.get()) is not None:
             name, *arguments = call
-            with contextlib.suppress(OSError):  # nobody waits for it
+            with contextlib.suppress(OSError):  # the process that asked is gone
                 answers.write(_answer(pool.submit(_CALLS[name], *first, *arguments)))
                 answers.flush()
-    shutil.rmtree(directory, ignore_errors=True)  # whoever asked may be gone
+    shutil.rmtree(directory, ignore_errors=True)  # the process that asked may be gone
     garbage.end_process(0)
 
 
@@ -223,8 +223,3 @@ def _read(stream: BinaryIO, asked: queue.SimpleQueue[Any]) -> None:
             asked.put(pickle.load(stream))  # noqa: S301 - of the process that has started this one
     runs.interrupt()
     asked.put(None)
-
-
-def _interrupt(_number: int, _frame: object) -> None:
-    """A handler must not wait."""
-    threading.Thread(target=runs.interrupt, name="noxu-interrupt").start()

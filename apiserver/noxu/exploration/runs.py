@@ -99,6 +99,11 @@ def interrupt() -> None:
         each.interrupt()
 
 
+def interrupt_soon() -> None:
+    """Likewise, in a thread of its own: for a handler of a signal, which must take no lock."""
+    threading.Thread(target=interrupt, name="noxu-interrupt").start()
+
+
 def allow() -> None:
     _interrupted.clear()
 

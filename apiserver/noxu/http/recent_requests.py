@@ -58,7 +58,7 @@ class RecentRequests(RequestFilter):
         self.began = time.time()
         """Since when, in seconds since 1970."""
         self.misses_before = 0.0
-        """What was asked before this time may be missing, for nobody looked; 0: nothing is."""
+        """What was asked before this time may be missing, as it was not recorded; 0: nothing is."""
         self._epoch = self.began - time.monotonic()  # of the event loop's time, so that differences stay what they were
         self.last = 0
         """The number of the newest request."""

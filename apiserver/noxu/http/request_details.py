@@ -54,7 +54,7 @@ class Bucket:
         self.left = allowance.burst
         self._since = 0.0  # when that was so
         self.empty_until = 0.0
-        """Before this time nothing is left: nobody need ask."""
+        """Before this time nothing is left, and `takes` need not be called."""
 
     def takes(self, now: float) -> bool:
         """Whether one more may be had now; it is then. Times are in seconds."""
