@@ -32,7 +32,7 @@ MADE: Final[deque[RecurringSets]] = deque(maxlen=1000)
 """The sets of the resources that were made last."""
 
 
-class _Noted(RecurringSets):
+class NotedSets(RecurringSets):
     __slots__ = ()
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class _Noted(RecurringSets):
         MADE.append(self)
 
 
-resource.RecurringSets = _Noted  # type: ignore[attr-defined]
+resource.RecurringSets = NotedSets  # type: ignore[attr-defined]
 
 
 @pytest.fixture(scope="module", autouse=True)
