@@ -23,9 +23,9 @@ from typing import Any, NamedTuple
 import yaml
 
 from noxu.control.arguments import duration
-from noxu.exploration import exploring, plans, recording, report, runs, settings
+from noxu.exploration import exploring, learning, plans, recording, report, runs, settings
 from noxu.exploration.attempts import Confirmed, Judged
-from noxu.exploration.exploring import UnusableController
+from noxu.exploration.learning import UnusableController
 from noxu.exploration.settings import Exploration
 
 
@@ -88,7 +88,7 @@ def _explored(
     """Each bug that is found, with a line about it."""
     began, number = time.monotonic(), 0
     try:
-        learnt = exploring.learn(exploration)
+        learnt = learning.learn(exploration)
     except UnusableController as error:
         print("\n".join(report.unusable_lines(error.findings, error.recording)))
         return

@@ -34,10 +34,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from noxu.exploration import attempts, exploring, runs, steps
+from noxu.exploration import attempts, exploring, learning, runs, steps
 from noxu.exploration.attempts import Confirmed, Learnt
-from noxu.exploration.exploring import UnusableController
 from noxu.exploration.findings import RunFinding
+from noxu.exploration.learning import UnusableController
 from noxu.exploration.plans import RunPlan
 from noxu.exploration.run_steps import RunFailed
 from noxu.exploration.runs import RunInterrupted
@@ -145,7 +145,7 @@ def explored(exploration: Exploration) -> Outcome:
     """Explore all plans of the class. A controller that is unusable says why. Raises RunInterrupted."""
     began = time.monotonic()
     try:
-        learnt = exploring.learn(exploration)
+        learnt = learning.learn(exploration)
     except (UnusableController, RunFailed) as error:
         return Outcome((), (), 0, time.monotonic() - began, str(error))
     confirmed: list[tuple[bool, Shown]] = []
@@ -263,7 +263,7 @@ class FoundPlan(NamedTuple):
 def found_plans(line: Line, exploration: Exploration, at_most: int) -> Iterator[FoundPlan]:
     """Run plans until so many have shown a finding that shows again, also the same one. Raises RunInterrupted."""
     try:
-        learnt = exploring.learn(exploration)
+        learnt = learning.learn(exploration)
     except (UnusableController, RunFailed) as error:
         print(f"{line.title}: {error}", flush=True)
         return

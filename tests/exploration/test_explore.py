@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from conformance import taught
-from noxu.exploration import attempts, exploring, judging, plans, pod_mounts, recording, runs, settings
+from noxu.exploration import attempts, judging, learning, plans, pod_mounts, recording, runs, settings
 from noxu.exploration.run_steps import RunFailed
 from noxu.exploration.settings import ControllerCommand, Exploration
 from tests.timing import HANGS_AFTER
@@ -37,7 +37,7 @@ def exploration(module: str, *arguments: str) -> Exploration:
 )
 def test_a_crash_between_two_writes(arguments: tuple[str, ...], found: list[str]) -> None:
     explored = exploration("crash", *arguments)
-    learnt = exploring.learn(explored)
+    learnt = learning.learn(explored)
     judged = attempts.attempt(explored, learnt, learnt.plans[0])
     assert judged.had_effect, judged
     assert [finding.sentence for finding in judged.findings if finding.kind == "missing"] == found
@@ -69,7 +69,7 @@ def test_a_crash_between_two_writes(arguments: tuple[str, ...], found: list[str]
 def test_a_bug_is_found(name: str, plan: str, found: str) -> None:
     """All of them, and their twins: `python -m conformance.taught`."""
     explored = exploration(name, "--bug")
-    learnt = exploring.learn(explored)
+    learnt = learning.learn(explored)
     [chosen] = [each for each in learnt.plans if plan in each.title]
     judged = attempts.attempt(explored, learnt, chosen)
     assert judged.findings, judged
@@ -86,7 +86,7 @@ def test_a_bug_in_go_is_found(tmp_path: Path) -> None:
     explored = replace(
         taught.exploration(case, [str(binary), "crash", "--bug"]), clean_runs=1, quiet=QUIET, start_within=HANGS_AFTER
     )
-    learnt = exploring.learn(explored)
+    learnt = learning.learn(explored)
     judged = attempts.attempt(explored, learnt, learnt.plans[0])
     assert "secrets default/a is missing at the end" in [finding.sentence for finding in judged.findings]
 

@@ -517,3 +517,13 @@ def test_a_plan_of_faults_that_is_refused(plan: dict[str, object], message: str)
     with pytest.raises(PlanError) as refusal:
         parse(plan)
     assert message in str(refusal.value)
+
+
+def test_pods_that_have_failed_are_again_what_their_annotations_say() -> None:
+    """Made ready by hand, they would be ready without their operator."""
+    script = Script()
+    script.write("controller", "create", "statefulsets.apps", "a", spec={"replicas": 1})
+    found = plans(considered(script, has_nodes=True), ["workload"])
+    fates = [[step["pod"] for step in of_plan["steps"]] for plan in found for of_plan in plan.steps]
+    recovered = {"name": "a-*", "recover": True}
+    assert fates == [[{"name": "a-*", "fail": how}, recovered] for how in ("crash-loop", "never-ready")]

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from conformance import taught
-from noxu.exploration import exploring, processes, runs
+from noxu.exploration import exploring, learning, processes, runs
 from noxu.exploration.attempts import Confirmed, Judged, Learnt
 from noxu.exploration.judging import clean_runs
 from noxu.exploration.masks import learn
@@ -78,7 +78,7 @@ def test_an_exploration_finds_the_same_with_several_processes() -> None:
     [case] = [bug for bug in taught.BUGS if bug.name == "crash"]
     command = (sys.executable, "-m", "tests.exploration.taught.crash", "--bug")
     explored = replace(taught.exploration(case, command), jobs=2, start_within=HANGS_AFTER)
-    learnt = exploring.learn(explored)
+    learnt = learning.learn(explored)
     happened = list(exploring.explore(explored, learnt, learnt.plans, until=time.monotonic() + HANGS_AFTER))
     assert {id(each.plan) for each in happened if isinstance(each, Judged)} == {id(plan) for plan in learnt.plans}
     found = [each.finding.sentence for each in happened if isinstance(each, Confirmed) and each.is_stable]
@@ -194,9 +194,9 @@ def test_what_listens_on_a_fixed_port_has_a_network_unless_it_needs_what_is_else
         needed = other.getsockname()[1] if needs_another else 0
         command = (sys.executable, "-c", NEEDS, str(free_port()), str(needed))
         explored = replace(taught.exploration(case, command), jobs=4, start_within=HANGS_AFTER, clean_runs=1)
-        learnt = exploring.learn(explored)
+        learnt = learning.learn(explored)
     assert len(learnt.ports) == 1
-    assert learnt.at_a_time(explored.jobs) == (1 if needs_another else 4)
+    assert learnt.jobs == (1 if needs_another else 4)
 
 
 FORBIDS = """

@@ -34,7 +34,19 @@ PLAIN = {tuple, list, dict}
 PER_DEFINITION = 60
 """Plain containers: thirty for the metrics of its requests, and a few for those of its writes, which are kept for a limited
 number of kinds of each. Those that are noted by libraries, up to a limit, come on top."""
-KEPT = {Change, StoredObject, Event, Key, KeyValue, RecordedRequest, Rendering, ParsedTarget, RequestInfo, URL, NotedSets}
+KEPT = {
+    Change,
+    StoredObject,
+    Event,
+    Key,
+    KeyValue,
+    RecordedRequest,
+    Rendering,
+    ParsedTarget,
+    RequestInfo,
+    URL,
+    NotedSets,
+}
 """What is kept of the newest changes, however many there were: by the tail of the log, and by the definitions' collection.
 And the newest requests, which the handle shows, their targets, and their addresses; and what the tests note themselves.
 """

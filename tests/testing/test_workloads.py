@@ -64,6 +64,18 @@ def test_pods_are_ready_fail_and_recover(noxu: Noxu) -> None:
     assert state(noxu, "web-1") == "Running running Ready=True"
 
 
+def test_a_pod_that_recovers_does_what_its_annotation_says_by_then(noxu: Noxu) -> None:
+    """Without one it is ready. A stage, or an operator, may have changed it meanwhile."""
+    noxu.pods.fail("web-*", "crash-loop")
+    for name, said in (("web-0", "never-ready"), ("web-1", None), ("web-2", "oom")):
+        run(noxu, name)
+        noxu.patch("pods", name, {"metadata": {"annotations": {"noxu.dev/simulate": said}}})
+    noxu.patch("pods", "web-2", {"metadata": {"annotations": {"noxu.dev/simulate": None}}})
+    noxu.pods.recover("web-*")
+    ready, not_ready = "Running running Ready=True", "Running running Ready=False"
+    assert [state(noxu, f"web-{n}") for n in range(3)] == [not_ready, ready, ready]
+
+
 def test_a_pod_that_comes_later_fails_too(noxu: Noxu) -> None:
     noxu.pods.fail("default/late", "image-pull-error")
     run(noxu, "late")

@@ -39,7 +39,7 @@ def add_explore(command: argparse.ArgumentParser) -> None:
         "--jobs",
         type=values.count,
         metavar="NUMBER",
-        help="runs at the same time (default: twice as many as processors, at most 8)",
+        help="runs at the same time (default: as many as keep the processors busy, at most 16)",
     )
     command.add_argument(
         "--quiet-for",

@@ -23,9 +23,10 @@ from typing import Any, Final
 from noxu.api.errors import ApiError
 from noxu.commands import calls, progress
 from noxu.config import StartError
-from noxu.exploration import attempts, exploring, plans, report, results, runs, settings, steps
+from noxu.exploration import attempts, exploring, learning, plans, report, results, runs, settings, steps
 from noxu.exploration.attempts import Confirmed, Judged, Learnt
-from noxu.exploration.exploring import Explored, UnusableController
+from noxu.exploration.exploring import Explored
+from noxu.exploration.learning import UnusableController
 from noxu.exploration.plans import PlanError, RunPlan
 from noxu.exploration.run_steps import RunFailed
 from noxu.exploration.runs import RunInterrupted
@@ -147,7 +148,7 @@ def _explore(options: argparse.Namespace, exploration: Exploration, plan: RunPla
     if plan is not None or options.dry_run:
         exploration = replace(exploration, jobs=1)  # no runs at a time, for which each would need a network of its own
     note(f"learning from {exploration.clean_runs} clean runs")
-    outcome.learnt = learnt = exploring.learn(exploration)
+    outcome.learnt = learnt = learning.learn(exploration)
     for line in (*report.mask_lines(outcome), *report.refusal_lines(learnt.recordings[0])):
         note(line)
     if learnt.ports:
@@ -159,7 +160,7 @@ def _explore(options: argparse.Namespace, exploration: Exploration, plan: RunPla
         for each in chosen:
             print(f"{each.klass:<11} {each.title}")
         return NOTHING_FOUND
-    note(f"{len(chosen)} plans, {exploration.budget:g} s, {learnt.at_a_time(exploration.jobs)} at a time")
+    note(f"{len(chosen)} plans, {exploration.budget:g} s, {learnt.jobs} at a time")
     if plan is not None:
         return _replay(exploration, learnt, chosen, options.format)
     until = began + exploration.budget

@@ -1,7 +1,7 @@
 """Simulated pods and nodes of a running server: let pods fail and recover, say what commands in them answer, lose nodes.
 
     GET    /_noxu/pods                  the rules: what pods do, and what commands in them answer
-    POST   /_noxu/pods                  {"pods": "web-*", "simulate": "crash-loop"}; "ready" lets them recover
+    POST   /_noxu/pods                  {"pods": "web-*", "simulate": "crash-loop"}; "ready" and "recover" take it back
     DELETE /_noxu/pods                  forget all rules
     POST   /_noxu/pods/exec             {"pods": "web-*", "command": ["pg_isready"], "stdout": "", "code": 0}
     GET    /_noxu/nodes                 the simulated nodes, and whether they are lost
@@ -186,7 +186,11 @@ ROUTES: Final = (
         "Let pods fail in a way, or recover.",
         body={
             "pods": _OF_PODS,
-            "simulate": Argument(TEXT, "what the annotation noxu.dev/simulate would say, or ready", required=True),
+            "simulate": Argument(
+                TEXT,
+                "what the annotation noxu.dev/simulate would say; ready, or recover: it is what that says again",
+                required=True,
+            ),
         },
     ),
     ControlRoute("DELETE", PODS, _forget, "Forget all rules for pods and commands."),

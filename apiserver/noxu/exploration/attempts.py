@@ -17,7 +17,7 @@ from noxu.control.faults.shrinking import smallest
 from noxu.exploration import judging, runs
 from noxu.exploration.findings import CleanRuns, RunFinding, is_done
 from noxu.exploration.masks import Mask
-from noxu.exploration.plans import RunPlan
+from noxu.exploration.plans import CLEAN, RunPlan
 from noxu.exploration.recording import RunRecording
 from noxu.exploration.run_programs import KnownTimes
 from noxu.exploration.run_steps import RunFailed
@@ -38,12 +38,10 @@ class Learnt(NamedTuple):
     plans: Sequence[RunPlan]
     ports: Sequence[int] = ()
     """At which the controller listens: only one of it runs at a time in a network."""
+    jobs: int = 1
+    """So many runs may go on at a time."""
     has_networks: bool = False
-    """Whether a clean run in a network of its own has shown the same, so that others go on meanwhile."""
-
-    def at_a_time(self, jobs: int) -> int:
-        """How many of so many runs may go on at a time."""
-        return jobs if self.has_networks or not self.ports else 1
+    """Whether clean runs in networks of their own have shown the same, so that others go on meanwhile."""
 
 
 class Judged(NamedTuple):
@@ -67,6 +65,11 @@ class Confirmed(NamedTuple):
     plan: RunPlan
     recording: RunRecording
     is_stable: bool
+
+
+def clean_run(exploration: Exploration, learnt: Learnt) -> RunRecording:
+    """One more. Raises RunFailed, StartError, LoadError."""
+    return runs.run(exploration, CLEAN, learnt.known)
 
 
 def attempt(exploration: Exploration, learnt: Learnt, plan: RunPlan) -> Judged:

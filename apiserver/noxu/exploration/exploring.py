@@ -1,4 +1,4 @@
-"""An exploration: learn from clean runs, plan, run the plans, judge, confirm, shrink.
+"""An exploration: what was learnt and planned is run, judged, confirmed.
 
 `explore` yields what happens as it happens, so that a command, a test and a page show the same. A finding is reported once it has
 been confirmed: what does not repeat is reported as unstable, apart. Several runs at a time are in processes of their own, unless
@@ -16,12 +16,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, TypeAlias
 
-from noxu.exploration import judging, masks, planning, runs, transitions
+from noxu.exploration import runs
 from noxu.exploration.attempts import Confirmed, Judged, Learnt, attempt, confirm
 from noxu.exploration.findings import RunFinding
-from noxu.exploration.plans import CLEAN, RunPlan
-from noxu.exploration.recording import RunRecording
-from noxu.exploration.run_programs import KnownTimes
+from noxu.exploration.plans import RunPlan
 from noxu.exploration.run_workers import RunWorkers
 from noxu.exploration.runs import RunInterrupted
 from noxu.exploration.settings import Exploration
@@ -64,53 +62,6 @@ class Explored:
         return [each for each in self.confirmed if not each.is_stable]
 
 
-class UnusableController(Exception):
-    """The controller does not do in a clean run what the workload needs. `findings` say what."""
-
-    def __init__(self, findings: Sequence[RunFinding], recording: RunRecording) -> None:
-        super().__init__(findings[0].sentence)
-        self.findings, self.recording = findings, recording
-
-
-# -- learning ---------------------------------------------------------------------------------------------------------
-
-
-def learn(exploration: Exploration) -> Learnt:
-    """Clean runs, and the plans that are made of them. Raises UnusableController, RunFailed, StartError, LoadError, NotRunnable."""
-    recordings: list[RunRecording] = []
-    known = KnownTimes()
-    for _ in range(exploration.clean_runs):
-        recording = runs.run(exploration, CLEAN, known)
-        if findings := judging.judge_clean(recording):
-            raise UnusableController(findings, recording)
-        recordings.append(recording)
-        known = _known(recordings)
-    mask = masks.learn(recordings, exploration.ignore)
-    considered = transitions.consider(recordings[0], has_nodes=exploration.nodes is not None)
-    clean = judging.clean_runs(recordings, mask)
-    webhooks = () if exploration.webhooks is None else (exploration.webhooks.port,)
-    ports = sorted({port for recording in recordings for port in recording.ports}.union(webhooks))
-    planned = planning.plans(considered, exploration.classes_to_run)
-    found = [plan for plan in planned if plan.instances == 1 or not ports]
-    learnt = Learnt(recordings, mask, clean, known, found, ports)
-    return learnt._replace(has_networks=bool(ports) and exploration.jobs > 1 and _runs_in_networks(exploration, learnt))
-
-
-def _runs_in_networks(exploration: Exploration, learnt: Learnt) -> bool:
-    """Whether a clean run in a network of its own shows the same: there is nothing else there that the controller may need."""
-    with RunWorkers(exploration, learnt, own_networks=True) as workers:
-        judged = workers.attempt(CLEAN)
-    return not judged.failed and not judged.findings
-
-
-def _known(recordings: Sequence[RunRecording]) -> KnownTimes:
-    return KnownTimes(
-        tuple(map(min, zip(*(recording.watches for recording in recordings), strict=True))),
-        max(step.seconds for recording in recordings for step in recording.steps),
-        max(recording.steps[0].seconds for recording in recordings),
-    )
-
-
 # -- running ----------------------------------------------------------------------------------------------------------
 
 
@@ -122,24 +73,23 @@ def explore(
     until: float,
     stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[Judged | Confirmed]:
-    """Run plans, `exploration.jobs` at a time, until a moment of the monotonic clock, or until `runs.interrupt`."""
+    """Run plans, `learnt.jobs` at a time, until a moment of the monotonic clock, or until `runs.interrupt`."""
     candidates = Candidates()
     waiting = list(plans)
     found: list[Callable[[], Judged | Confirmed]] = []  # to be confirmed, before other plans
     running: set[Future[Judged | Confirmed]] = set()
-    jobs = learnt.at_a_time(max(exploration.jobs, 1))
     run: Callable[[RunPlan], Judged] = partial(attempt, exploration, learnt)
     run_again: Callable[[Judged, int], Confirmed] = partial(confirm, exploration, learnt)
     with contextlib.ExitStack() as open_:
-        if min(jobs, len(plans)) > 1:
+        if min(learnt.jobs, len(plans)) > 1:
             workers = open_.enter_context(RunWorkers(exploration, learnt, own_networks=learnt.has_networks))
             run, run_again = workers.attempt, workers.confirm
-        pool = open_.enter_context(ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="noxu-explore"))
+        pool = open_.enter_context(ThreadPoolExecutor(max_workers=learnt.jobs, thread_name_prefix="noxu-explore"))
         try:
             while True:
-                while len(running) < jobs and found:
+                while len(running) < learnt.jobs and found:
                     running.add(pool.submit(found.pop(0)))
-                while waiting and len(running) < jobs and time.monotonic() < until and not stop():
+                while waiting and len(running) < learnt.jobs and time.monotonic() < until and not stop():
                     running.add(pool.submit(run, waiting.pop(0)))
                 if not running:
                     return

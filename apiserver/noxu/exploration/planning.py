@@ -370,7 +370,7 @@ def _workload(considered: Considered) -> Iterator[RunPlan]:
                 steps=(
                     {
                         "after": change.step,
-                        "steps": [{"pod": {"name": pods, "fail": failure}}, {"pod": {"name": pods, "ready": True}}],
+                        "steps": [{"pod": {"name": pods, "fail": failure}}, {"pod": {"name": pods, "recover": True}}],
                     },
                 ),
                 about=("workload", change.place.resource, failure),

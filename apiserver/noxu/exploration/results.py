@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from noxu.api.errors import ApiError
 from noxu.config import StartError
-from noxu.exploration import exploring, plans, python_programs, recording, report, runs, settings
+from noxu.exploration import exploring, learning, plans, python_programs, recording, report, runs, settings
 from noxu.exploration.attempts import Confirmed
-from noxu.exploration.exploring import Explored, UnusableController
+from noxu.exploration.exploring import Explored
+from noxu.exploration.learning import UnusableController
 from noxu.exploration.python_programs import PythonController
 from noxu.exploration.run_steps import RunFailed
 from noxu.exploration.settings import ControllerCommand, Exploration, SettingsError
@@ -115,7 +116,7 @@ def explore(
     kopf: these run as processes of this interpreter, so that they can be killed. `environment` is what the controller gets
     besides KUBECONFIG and PATH. `workload` are steps: `[{"apply": "sample.yaml"}, {"delete": {"kind": "Widget", "name": "a"}}]`.
     `classes` are those of plans to run, none: all of them. `plan`: run this one only. `budget` and `quiet` are durations such as
-    `"5m"` and `"300ms"`. So many `jobs` run at a time, each in a process; None: twice as many as processors, at most 8. `directory`: where relative paths begin and the controller runs, None: the working directory.
+    `"5m"` and `"300ms"`. So many `jobs` run at a time, each in a process; None: as many as keep the processors busy, at most 16. `directory`: where relative paths begin and the controller runs, None: the working directory.
 
     It blocks for as long as it explores, at most for the budget and one run more; a coroutine calls it by `asyncio.to_thread`.
     Raises ValueError for arguments that are wrong, and StartError if the controller does not start.
@@ -194,9 +195,9 @@ def _explored(exploration: Exploration, plan: RunPlan | None) -> ExploreResult:
     if plan is not None:
         exploration = replace(exploration, jobs=1)  # no runs at a time, for which each would need a network of its own
     with ThreadPoolExecutor(1) as pool:  # the thread of the caller may have an event loop
-        learning = pool.submit(exploring.learn, exploration)
+        learns = pool.submit(learning.learn, exploration)
         try:
-            outcome.learnt = learnt = learning.result()
+            outcome.learnt = learnt = learns.result()
         except UnusableController as error:
             text = "\n".join(report.unusable_lines(error.findings, error.recording))
             return ExploreResult((), (), text, 0, 0, time.monotonic() - began, text)

@@ -165,6 +165,7 @@ def _run(
         for rule in exploration.answers:
             server.pods.exec(rule.pods, rule.command, exact=rule.exact, **rule.result._asdict())
         programs = run_programs.made(server, exploration, plan, directory, known, _release_locks)
+        began_fair = programs.clock() - time.monotonic()
         loaded, bounds, results = server.revision, list[int](), list[StepResult]()
 
         with server.faults({"rules": list(plan.faults)}) as faults:
@@ -196,8 +197,9 @@ def _run(
         requests, refusals, habits = _requests(server), _refusals(server), server.habits()
         warnings = server.warnings() if any(step.failure for step in results) else []
         lives = run_programs.lives(programs, fired)
+        waited = began_fair - (programs.clock() - time.monotonic())
     output = run_programs.tail(programs.log)
-    seconds = time.monotonic() - began
+    seconds = time.monotonic() - began - waited
     recording = RunRecording(
         changes,
         objects,

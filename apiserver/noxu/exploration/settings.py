@@ -28,7 +28,6 @@ Paths are relative to the file. What is misspelt is refused, with its place.
 from __future__ import annotations
 
 import ipaddress
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -53,7 +52,6 @@ BUDGET: Final = 600.0  # seconds
 QUIET: Final = 0.3  # seconds without a request, after which a controller is idle
 SPEC: Final = "spec"
 START_WITHIN: Final = 30.0  # seconds for the first request of a controller
-MOST_JOBS: Final = 8  # if it is not said how many
 
 
 class SettingsError(ValueError):
@@ -90,11 +88,6 @@ class WebhookServer(NamedTuple):
     key: bytes = b""
 
 
-def usual_jobs() -> int:
-    """Runs mostly wait, so there may be more of them than processors; each takes about 150 MB."""
-    return min(2 * (os.cpu_count() or 1), MOST_JOBS)
-
-
 @dataclass(frozen=True, slots=True)
 class Exploration:
     """`budget` and `quiet` are in seconds. `classes`: those of plans to run; (): all."""
@@ -114,8 +107,8 @@ class Exploration:
     invariants: tuple[Invariant, ...] = ()
     ignore: tuple[str, ...] = ()
     budget: float = BUDGET
-    jobs: int = field(default_factory=usual_jobs)
-    """Runs at a time."""
+    jobs: int = 0
+    """Runs at a time; 0: as many as keep the processors busy."""
     quiet: float = QUIET
     resync: float = 0.0
     """After so many seconds the controller looks at everything by itself; 0: what it does not see at once, it does not see."""

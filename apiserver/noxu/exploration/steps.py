@@ -6,7 +6,7 @@
     - scale: {kind: StatefulSet, name: a, replicas: 3}
     - delete: {kind: Widget, name: a}
     - advance: 1h                                         object time passes
-    - pod: {name: "web-*", fail: crash-loop}              or ready: true
+    - pod: {name: "web-*", fail: crash-loop}              or ready: true, recover: true
     - node: {name: node-1, state: lost}                   or ready
 
 A step that is misspelt is refused, with its place. After each step the run waits until the controller has done what it does.
@@ -103,10 +103,13 @@ def _patch(value: Json, directory: Path) -> Object:
     return read
 
 
+_FATES: Final = ("fail", "ready", "recover")
+
+
 def _pod(value: Json, directory: Path) -> Object:
-    read = _fields(("name",), ("namespace", "fail", "ready"))(value, directory)
-    if ("fail" in read) == ("ready" in read):
-        raise ValueError("it has one of fail (crash-loop, never-ready, …), ready: true")
+    read = _fields(("name",), ("namespace", *_FATES))(value, directory)
+    if sum(fate in read for fate in _FATES) != 1:
+        raise ValueError("it has one of fail (crash-loop, never-ready, …), ready: true, recover: true")
     return read
 
 
@@ -167,8 +170,10 @@ def _advance(noxu: Noxu, wanted: Mapping[str, Any]) -> None:
 def _pods(noxu: Noxu, wanted: Mapping[str, Any]) -> None:
     if "fail" in wanted:
         noxu.pods.fail(wanted["name"], wanted["fail"])
-    else:
+    elif "ready" in wanted:
         noxu.pods.ready(wanted["name"])
+    else:
+        noxu.pods.recover(wanted["name"])
 
 
 def _nodes(noxu: Noxu, wanted: Mapping[str, Any]) -> None:

@@ -50,6 +50,10 @@ class SimulatedPods(_SimulatedPart):
         """Let pods recover, whatever their annotations say."""
         return self.fail(pods, "ready")
 
+    def recover(self, pods: str) -> AwaitableObject:
+        """Let pods do what their annotations say again; those without one are ready."""
+        return self.fail(pods, "recover")
+
     def exec(
         self,
         pods: str,
