@@ -451,7 +451,7 @@ def test_what_ends_an_unobserved_state_does_not_depend_on_it() -> None:
 def test_each_kind_of_request_is_refused_once_and_more_often_with_each_error() -> None:
     """Those that show what others do come last."""
     recording = clean().recording(requests=[("patch", CONFIGS, 200, 3)])
-    found = [plan.about[3:] for plan in plans(consider(recording), ["refused"])]
+    found = [plan.about[4:] for plan in plans(consider(recording), ["refused"])]
     assert found == [
         ("Conflict", "1"),
         ("InternalError", "1"),
@@ -466,11 +466,19 @@ def test_each_kind_of_request_is_refused_once_and_more_often_with_each_error() -
         ("InternalError", "3"),
     ]
     listed = plans(consider(clean().recording(requests=[("list", CONFIGS, 200, 1)])), ["refused"])
-    assert {plan.about[3:] for plan in listed} == {
+    assert {plan.about[4:] for plan in listed} == {
         (error, times)
         for error in ("InternalError", "ServiceUnavailable", "TooManyRequests", "Expired")
         for times in ("1", "3")
     }
+
+
+def test_requests_of_a_subresource_are_of_a_kind_of_their_own() -> None:
+    """A rule about both would hit only those that come first."""
+    recording = clean().recording(requests=[("create", "pods/exec", 101, 1), ("update", WIDGETS, 200, 2)])
+    found = {plan.title.partition(" is refused")[0]: plan for plan in plans(consider(recording), ["refused"])}
+    matches = {title: plan.faults[0]["match"]["subresource"] for title, plan in found.items()}
+    assert matches == {"create of exec of pods": "exec", "update of widgets": ""}
 
 
 def test_reads_are_refused_at_the_start_and_when_there_is_something_to_do() -> None:

@@ -61,7 +61,7 @@ def _numbers(resource: str, writes: Sequence[tuple[str, str, str]], done: Sequen
         len(writes),
         struck("crash", 3),
         struck("ambiguous", 3),
-        struck("refused", 2),
+        struck("refused", 3),
         ways(*_VIEWS),
         ways("drift"),
         ways("spec"),

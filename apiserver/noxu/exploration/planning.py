@@ -173,26 +173,22 @@ however, wait a minute then before they list again."""
 
 def _refused(considered: Considered) -> Iterator[RunPlan]:
     yield from _refused_later(considered)
-    kinds = dict.fromkeys((verb, resource) for verb, resource, code, _ in considered.recording.requests if code < 400)
-    for verb, resource in kinds:
-        if resource.startswith(("leases.", "events")):
+    kinds = dict.fromkeys((verb, what) for verb, what, code, _ in considered.recording.requests if code < 400)
+    for verb, what in kinds:
+        if what.startswith(("leases.", "events")):
             continue
+        resource, _, subresource = what.partition("/")
+        of = f"{subresource} of " if subresource else ""
+        match = {"user": USER, "verbs": [verb], "resource": resource, "subresource": subresource}
         for error in _ERRORS.get(verb, ()):
             for times in _times(verb, error):
                 yield RunPlan(
                     "refused",
-                    f"{verb} of {resource.partition('.')[0]} is refused with {error}"
+                    f"{verb} of {of}{resource.partition('.')[0]} is refused with {error}"
                     + (" once" if times == 1 else f" {times} times"),
-                    faults=(
-                        {
-                            "name": "refused",
-                            "match": {"user": USER, "verbs": [verb], "resource": resource},
-                            "times": times,
-                            "error": error,
-                        },
-                    ),
-                    about=("refused", verb, resource, error, str(times)),
-                    worth=_worth_of_refusal(verb, error, times),
+                    faults=({"name": "refused", "match": match, "times": times, "error": error},),
+                    about=("refused", verb, resource, subresource, error, str(times)),
+                    worth=_worth_of_refusal(verb, error, times) - (0.5 if subresource else 0.0),
                 )
 
 
@@ -215,7 +211,9 @@ def _refused_later(considered: Considered) -> Iterator[RunPlan]:
     for verb, resource, code, number in considered.recording.requests:
         asked[verb, resource] += number if code < 400 else 0
     for (verb, resource), number in asked.items():
-        if begins is None or verb not in ("get", "list") or number < 2 or resource.startswith(("leases.", "events")):
+        if begins is None or verb not in ("get", "list") or number < 2 or "/" in resource:
+            continue
+        if resource.startswith(("leases.", "events")):
             continue
         for times in _TIMES:
             rule = {
@@ -229,7 +227,7 @@ def _refused_later(considered: Considered) -> Iterator[RunPlan]:
                 f"{verb} of {resource.partition('.')[0]} is refused with InternalError"
                 f"{' once' if times == 1 else f' {times} times'}, from when {named(begins.change.place)}: {begins.what}",
                 moves=({"when": begins.trigger, "faults": [rule]},),
-                about=("refused", verb, resource, "later", str(times)),
+                about=("refused", verb, resource, "", "later", str(times)),
                 worth=1.5 - 0.1 * times,
             )
 

@@ -107,7 +107,7 @@ class StepResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RunRecording:
-    """`objects` are those at the end. `requests`: how many of the controller, by verb, resource and code. `seconds` are those of
+    """`objects` are those at the end. `requests`: how many of the controller, by verb, resource (`pods`, `pods/exec`) and code. `seconds` are those of
     the run, without its waits for a processor.
 
     `broken`: invariants that did not hold, with where. `habits`: how often the controller had each bad habit

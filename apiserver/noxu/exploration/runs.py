@@ -26,6 +26,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Protocol, TypeAlias
 
+from noxu.control.recorded_requests import RecordedRequest
 from noxu.exploration import (
     invariants,
     older_kinds,
@@ -277,8 +278,7 @@ def _refusals(server: ExploredServer) -> list[tuple[str, int, str]]:
     for request in server.requests():
         if not request.user.startswith(CONTROLLER) or not request.verb:
             continue
-        subresource = f"/{request.subresource}" if request.subresource else ""
-        what = f"{request.verb} of {request.resource}{subresource}"
+        what = f"{request.verb} of {_what(request)}"
         if request.code < HTTPStatus.BAD_REQUEST or (request.verb, request.code) in _EXPECTED:
             succeeded.add(what)
         else:
@@ -286,12 +286,17 @@ def _refusals(server: ExploredServer) -> list[tuple[str, int, str]]:
     return [(what, *found) for what, found in refused.items() if what not in succeeded]
 
 
+def _what(request: RecordedRequest) -> str:
+    """`pods`, `pods/exec`."""
+    return f"{request.resource}/{request.subresource}" if request.subresource else request.resource
+
+
 _EXPECTED: Final = (("get", HTTPStatus.NOT_FOUND), ("create", HTTPStatus.CONFLICT), ("delete", HTTPStatus.NOT_FOUND))
 
 
 def _requests(server: ExploredServer) -> list[tuple[str, str, int, int]]:
     asked = Counter(
-        (request.verb, request.resource, request.code)
+        (request.verb, _what(request), request.code)
         for request in server.requests()
         if request.user.startswith(CONTROLLER) and request.verb
     )
