@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from noxu.exploration.planning import plans
+from noxu.exploration.planning import TURNS, plans
 from noxu.exploration.plans import PlanError, parse
 from noxu.exploration.recording import ObjectPlace, bursts
 from noxu.exploration.transitions import Considered, burst_after, consider, transitions
@@ -146,13 +147,14 @@ def test_other_shapes_come_before_a_second_plan_of_a_shape() -> None:
 
 
 def test_what_is_created_with_other_fields_has_another_shape() -> None:
+    """And of several objects of a kind, the first may stand for all: a crash before the last one says more."""
     script = Script()
     script.write("workload", "create", WIDGETS, "a", spec={"size": 1})
     for name, key in (("user", "password"), ("authority", "key"), ("other-authority", "key"), ("store", "blob")):
         script.write("controller", "create", SECRETS, name, data={key: "x"})
     script.write("controller", "patch", WIDGETS, "a", subresource="status", status={"size": 1})
     assert [(plan.title.split()[9], plan.worth) for plan in plans(considered(script), ["crash"])] == [
-        ("user", 2.0), ("authority", 2.0), ("store", 2.0), ("other-authority", 1.6),
+        ("user", 2.5), ("authority", 2.5), ("other-authority", 2.1), ("store", 2.0),
     ]  # fmt: skip
 
 
@@ -363,8 +365,27 @@ def test_where_a_pod_runs_is_a_state_for_who_reads_pods() -> None:
 
 
 def test_classes_take_turns() -> None:
-    order = [plan.klass for plan in plans(considered(clean()))]
-    assert order[: len(set(order))] == list(dict.fromkeys(order))
+    found = plans(considered(deleted_and_created_again()))
+    taken = [(klass, len(list(of_class))) for klass, of_class in itertools.groupby(found, key=lambda plan: plan.klass)]
+    assert {klass for klass, _ in taken} == {"crash", "ambiguous", "refused", "stale", "unobserved", "order", "drift"}
+    assert taken[:7] == [(klass, TURNS.get(klass, 1)) for klass, _ in taken[:7]]
+    assert taken[7][0] == taken[0][0]
+
+
+def test_each_view_of_a_resource_says_less_than_the_one_before() -> None:
+    """So those of another resource come, though each of them is worth less."""
+    script = Script()
+    script.write("workload", "create", WIDGETS, "a", spec={"size": 0})
+    for size in range(1, 9):
+        script.step = size
+        script.write("workload", "patch", WIDGETS, "a", spec={"size": size})
+        script.write("another", "patch", CONFIGS, "a", data={"size": str(size)})
+        script.write(
+            "controller", "patch", SECRETS, "a", data={"size": str(size)}, why=[("watch", 0, "", CONFIGS, "a")]
+        )
+    shown = [plan.about[1] for plan in plans(considered(script), ["stale"])]
+    first = shown.index(CONFIGS)
+    assert 2 < first < shown.count(WIDGETS) / 2
 
 
 def test_every_plan_can_be_written_and_read() -> None:
