@@ -36,11 +36,13 @@ def judged(kinds: Sequence[str], plan: RunPlan = PLAN) -> Judged:
     return Judged(plan, [SENTENCES[kind] for kind in kinds], RECORDING, 0.1)
 
 
-def explored(monkeypatch: pytest.MonkeyPatch, plans: Sequence[RunPlan], *outcomes: Sequence[str]) -> list[Confirmed]:
-    """What an exploration confirms whose runs show this, one after the other."""
+def explored(
+    monkeypatch: pytest.MonkeyPatch, plans: Sequence[RunPlan], *outcomes: Sequence[str], usual: Sequence[str] = ()
+) -> list[Confirmed]:
+    """What an exploration confirms whose runs show this, one after the other, and clean runs what is usual."""
     runs: Iterator[Sequence[str]] = iter(outcomes)
     for module in (attempts, exploring):
-        monkeypatch.setattr(module, "attempt", lambda _, __, plan: judged(next(runs), plan))
+        monkeypatch.setattr(module, "attempt", lambda _, __, plan: judged(usual if plan.is_clean else next(runs), plan))
     happened = exploring.explore(EXPLORATION, LEARNT, plans, until=float("inf"))
     return [happening for happening in happened if isinstance(happening, Confirmed)]
 
@@ -65,6 +67,12 @@ def test_a_finding_that_shows_again(
         [confirmed] = explored(monkeypatch, [PLAN], first, again)
     assert (confirmed.finding.kind, confirmed.is_stable) == (kind, is_stable)
     assert [other.kind for other in confirmed.others] == others
+
+
+def test_what_another_clean_run_shows_is_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two clean runs may have shown the same by chance, such as the order of two lines."""
+    [found] = explored(monkeypatch, [PLAN], ["deleted"], ["deleted"], usual=["deleted"])
+    assert (found.is_stable, found.is_noise) == (False, True)
 
 
 def test_what_was_confirmed_once_is_not_confirmed_again(monkeypatch: pytest.MonkeyPatch) -> None:

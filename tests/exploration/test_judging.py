@@ -10,8 +10,8 @@ import pytest
 from noxu.exploration.findings import CleanRuns, is_done
 from noxu.exploration.judging import clean_runs, judge, judge_clean
 from noxu.exploration.masks import learn
-from noxu.exploration.plans import RunPlan
-from noxu.exploration.recording import Life, StepResult
+from noxu.exploration.plans import CLEAN, RunPlan
+from noxu.exploration.recording import Life, RunRecording, StepResult
 from tests.exploration.recordings import CLAIMS, CONFIGS, SECRETS, WIDGETS, Script, clean
 from tests.rows import rows
 
@@ -598,6 +598,25 @@ def test_what_a_deletion_leaves_behind_is_found(finalizers: list[str], owner: st
     usual = [deleted(all_of_it=True).recording()]
     found = judge(clean_runs(usual, learn(usual)), PLAN, deleted(all_of_it=False).recording())
     assert [finding.sentence for finding in found] == sentences
+
+
+SEVERAL = [
+    ("one instead of another", ["a", "b"], ["c", "a"], "spec.names.* is 'c' instead of 'b'"),
+    ("one too few", ["a", "b"], ["a"], "spec.names.* lacks 'b'"),
+    ("one too many", ["a"], ["a", "a"], "spec.names.* has 'a' besides"),
+    ("lines of a text", "a=1\nb=2\nc=3", "c=3\nb=4\na=1", "spec.names is 'b=4' instead of 'b=2'"),
+]
+
+
+@rows(("usual", "found", "sentence"), [row[1:] for row in SEVERAL], ids=[row[0] for row in SEVERAL])
+def test_of_several_values_those_are_said_that_differ(usual: Any, found: Any, sentence: str) -> None:
+    def made(names: Any) -> RunRecording:
+        script = clean()
+        script.write("controller", "create", CLAIMS, "a", spec={"names": names})
+        return script.recording()
+
+    judged = judge(clean_runs([made(usual)], learn([made(usual)])), CLEAN, made(found))
+    assert [each.sentence.partition(": ")[2].partition(" (")[0] for each in judged] == [sentence]
 
 
 FAILING = RunPlan("workload", "", steps=({"after": 1, "steps": [{"pod": {"name": "a-*", "fail": "crash-loop"}}]},))

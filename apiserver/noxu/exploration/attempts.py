@@ -57,7 +57,7 @@ class Judged(NamedTuple):
 
 
 class Confirmed(NamedTuple):
-    """A finding, with the plan that shows it. `is_stable`: it showed again. `number` counts them, from 1 on."""
+    """A finding, with the plan that shows it. `is_stable`: it showed again, and is no noise. `number` counts them, from 1 on."""
 
     number: int
     finding: RunFinding
@@ -65,6 +65,8 @@ class Confirmed(NamedTuple):
     plan: RunPlan
     recording: RunRecording
     is_stable: bool
+    is_noise: bool = False
+    """Whether a clean run has shown it, too."""
 
 
 def clean_run(exploration: Exploration, learnt: Learnt) -> RunRecording:
@@ -95,7 +97,8 @@ def _had_effect(plan: RunPlan, recording: RunRecording) -> bool:
 def confirm(exploration: Exploration, learnt: Learnt, judged: Judged, number: int) -> Confirmed:
     """Run the plan again, and leave out what the finding does not need.
 
-    The finding is the gravest of the first run that shows again: on a busy machine graver ones may be about time only.
+    The finding is the gravest of the first run that shows again: on a busy machine graver ones may be about time only. What another
+    clean run shows, too, is noise that was not known yet.
     """
     patient = replace(exploration, quiet=min(exploration.quiet * PATIENCE, 3.0), sleeps=SLEEPS)
     again = attempt(patient, learnt, judged.plan)
@@ -106,6 +109,8 @@ def confirm(exploration: Exploration, learnt: Learnt, judged: Judged, number: in
         first, *others = judged.findings
         return Confirmed(number, first, others, judged.plan, judged.recording, is_stable=False)
     plan, recording, signature = judged.plan, again.recording, finding.signature
+    if any(each.signature == signature for each in attempt(exploration, learnt, CLEAN).findings):
+        return Confirmed(number, finding, (), plan, recording, is_stable=False, is_noise=True)
     if len(judged.plan.faults) > 1:
 
         def shows(faults: Sequence[object]) -> bool:

@@ -1,7 +1,7 @@
 """An object as it is compared with one of another run: its fields, in which is masked what a server sets for each object anew.
 
 Never compared are uid, times, resourceVersion, generation and managedFields. In texts, uids become shapes (`shapes`). Items of a
-list are compared as a multiset. An annotation that is a time says when something was done, and is left out: it is there or not, as
+list, and lines of a text, are compared as a multiset: programs write those of a map in any order. An annotation that is a time says when something was done, and is left out: it is there or not, as
 that was done or not. Of an observed generation, and of the current revision of a StatefulSet, counts whether it is the newest one.
 
     {"metadata": {"name": "a", "uid": "7d3f…"}, "spec": {"ports": [80, 443]}}
@@ -24,7 +24,7 @@ from noxu.values import Object
 Path: TypeAlias = tuple[str, ...]
 """Fields and `*` for the items of a list."""
 Values: TypeAlias = tuple[Any, ...]
-"""Of a field: several for the items of a list."""
+"""Of a field: several for the items of a list, and for the lines of a text."""
 Fields: TypeAlias = Mapping[Path, Values]
 _ALWAYS: Final = frozenset(
     {"uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "selfLink", "deletionTimestamp"}
@@ -111,7 +111,8 @@ def leaves(value: Any, names: MaskedNames) -> list[tuple[Path, Any]]:
 
 def _add_leaves(value: Any, path: Path, names: MaskedNames, found: list[tuple[Path, Any]]) -> None:
     if isinstance(value, str):
-        found.append((path, names.text(value)))
+        text = names.text(value)
+        found += [(path, line) for line in sorted(text.split("\n"))] if "\n" in text else [(path, text)]
     elif isinstance(value, dict) and value:
         masked = _ALWAYS if not path or path[0] == "metadata" else _EVERYWHERE
         for name, item in value.items():

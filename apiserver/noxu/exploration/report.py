@@ -51,7 +51,9 @@ def finding_lines(confirmed: Confirmed, files: Sequence[str] = (), clean: RunRec
         yield f"{_INDENT}{line}"
     if confirmed.finding.kind in _SAYS_WHY:
         yield from (f"{_INDENT}| {line}" for line in log_lines(confirmed.recording.output, MAX_SHOWN))
-    if not confirmed.is_stable:
+    if confirmed.is_noise:
+        yield f"{_INDENT}another clean run has shown it, too: it is noise; `ignore` in explore.yaml leaves it out"
+    elif not confirmed.is_stable:
         yield f"{_INDENT}it did not show again when the plan was run once more: it depends on time, too"
     if files:
         yield f"{_INDENT}{'  '.join(files)}"

@@ -10,7 +10,7 @@ not led back what was changed and changed back has left something behind
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from noxu.exploration.findings import MADE, CleanRuns, RunFinding, author_of, own_steps
 from noxu.exploration.masked_objects import MaskedObject, Path, Values
@@ -102,9 +102,27 @@ def _wanted_unseen(shape: Shape, clean: CleanRuns, plan: RunPlan, run: MaskedRun
 
 
 def _fields(expected: MaskedObject, found: MaskedObject) -> Iterator[tuple[Path, str]]:
-    """The paths that differ, with a sentence each."""
+    """The paths that differ, with a sentence each. Of several values, those that both have say nothing."""
     for path, before, after in expected.differences(found):
-        yield path, f"{'.'.join(path)} is {_value(after)} instead of {_value(before)}"
+        less, more = (_without(*each) for each in ((before, after), (after, before)))
+        field = ".".join(path)
+        if less == () or more == ():
+            yield path, f"{field} lacks {_value(less)}" if more == () else f"{field} has {_value(more)} besides"
+        else:
+            yield path, f"{field} is {_value(more)} instead of {_value(less)}"
+
+
+def _without(values: Values | None, others: Values | None) -> Values | None:
+    """Those that are not among the others, as often as they are there."""
+    if values is None or others is None:
+        return values
+    left, found = list(others), list[Any]()
+    for value in values:
+        if value in left:
+            left.remove(value)
+        else:
+            found.append(value)
+    return tuple(found)
 
 
 def _value(values: Values | None) -> str:
