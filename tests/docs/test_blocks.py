@@ -68,6 +68,7 @@ RUN_BY: Final = {
     "docs/from-other-validators.md yaml widget.yaml": "tests/cli/test_docs.py",
     "docs/from-schemas.md console": "tests/cli/test_docs.py",
     "docs/from-schemas.md yaml": "tests/cli/test_docs.py",
+    "docs/explore.md go": "tests/exploration/test_examples.py",
     "docs/policies.md yaml": "tests/admission/test_policies_docs.py",
     "docs/policies.md text": "tests/admission/test_policies_docs.py",
     "docs/quickstart.md": "tests/clients/test_quickstart_docs.py",
