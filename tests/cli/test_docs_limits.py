@@ -44,6 +44,7 @@ LIMITS: list[tuple[str, str, str, float]] = [
     ("cel.md", r"A rule that runs for more than (\w+) second", "noxu.registry.turns:MAX_RULE_SECONDS", 1),
     ("cel.md", r"(\S+ 000 000) for a rule", "noxu.cel.cost.runtime:PER_CALL_LIMIT", 1),
     ("cel.md", r"(\S+ 000 000) for an object", "noxu.cel.kubernetes.validation:BUDGET", 1),
+    ("cli.md", r"keep the processors busy, at most (\d+)\)", "noxu.exploration.learning:MOST_JOBS", 1),
     ("cli.md", r"The newest (\d+) are kept", "noxu.http.traces:MAX_TRACES", 1),
     ("cli.md", r"says why \(the first (\w+) errors\)", "noxu.controllers.invalid_objects:MAX_ERRORS", 1),
     ("cli.md", r"the port to listen on \(default: (\d+)\)", "noxu.config:DEFAULT_PORT", 1),
