@@ -10,7 +10,7 @@ from typing import Self
 import pytest
 
 from noxu.exploration import learning, runs
-from noxu.exploration.learning import jobs_for, learn
+from noxu.exploration.learning import allowed_processors, jobs_for, learn
 from noxu.exploration.recording import RunRecording
 from noxu.exploration.run_steps import RunFailed
 from noxu.exploration.settings import ControllerCommand, Exploration
@@ -30,9 +30,22 @@ BEARABLE = [
 
 @rows(("used", "seconds", "processors", "jobs"), [row[1:] for row in BEARABLE], ids=[row[0] for row in BEARABLE])
 def test_so_many_runs_keep_the_processors_busy(used: float, seconds: float, processors: int, jobs: int) -> None:
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr("os.cpu_count", lambda: processors)
-        assert jobs_for(used, seconds) == jobs
+    assert jobs_for(used, seconds, processors) == jobs
+
+
+QUOTAS = [
+    ("max 100000", 8),
+    ("200000 100000", 2),
+    ("150000 100000", 2),
+    ("10000 100000", 1),
+    ("1600000 100000", 8),
+    ("", 8),
+]
+
+
+@rows(("quota", "processors"), QUOTAS)
+def test_a_control_group_may_have_fewer_processors(quota: str, processors: int) -> None:
+    assert allowed_processors(8, quota) == processors
 
 
 def at(*ports: int, without_secret: bool = False, status: int | None = None) -> RunRecording:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Final
 
 from noxu.config import StartError
@@ -30,6 +31,7 @@ from noxu.manifests.documents import LoadError
 
 MOST_JOBS: Final = 16  # each takes about 150 MB
 LOAD: Final = 1.5  # runs for each processor that would keep it busy by themselves
+_QUOTA: Final = Path("/sys/fs/cgroup/cpu.max")
 TRIALS: Final = 2  # clean runs in networks of their own, at once: what differs between them is noise
 
 
@@ -45,7 +47,7 @@ def learn(exploration: Exploration) -> Learnt:
     """Clean runs, and the plans that are made of them. Raises UnusableController, RunFailed, StartError, LoadError, NotRunnable."""
     used = _processor_seconds()
     recordings = [_clean_run(exploration, KnownTimes())]
-    jobs = exploration.jobs or jobs_for(_processor_seconds() - used, recordings[0].seconds)
+    jobs = exploration.jobs or jobs_for(_processor_seconds() - used, recordings[0].seconds, _processors())
     ports = _ports(exploration, recordings)
     trials = _in_networks(exploration, recordings[0]) if ports and jobs > 1 else []
     has_networks = _is_usual(exploration, trials, recordings)
@@ -116,14 +118,29 @@ def _known(recordings: Sequence[RunRecording]) -> KnownTimes:
     )
 
 
-def jobs_for(used: float, seconds: float) -> int:
+def jobs_for(used: float, seconds: float, processors: int) -> int:
     """How many runs at a time keep the processors busy, of which each uses so many seconds in so many seconds of wall time.
 
     It is a little more than all of them: a run that has to wait for a processor does not count that as its time.
     """
-    processors = os.cpu_count() or 1
     bearable = LOAD * processors * seconds / max(used, 0.01)
     return min(max(int(bearable), processors), MOST_JOBS)
+
+
+def allowed_processors(number: int, quota: str) -> int:
+    """How many of them a process may use with this quota of its control group (cpu.max of cgroups(7)): `max 100000`, `150000 100000`."""
+    time_, _, period = quota.partition(" ")
+    if not time_.isdecimal() or not int(period or 0):
+        return number
+    return min(number, max(round(int(time_) / int(period)), 1))
+
+
+def _processors() -> int:
+    number = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        return allowed_processors(number, _QUOTA.read_text("ascii").strip())
+    except (OSError, ValueError):
+        return number
 
 
 def _processor_seconds() -> float:
