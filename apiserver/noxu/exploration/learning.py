@@ -136,7 +136,9 @@ def allowed_processors(number: int, quota: str) -> int:
 
 
 def _processors() -> int:
-    number = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    number = os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        number = len(os.sched_getaffinity(0))
     try:
         return allowed_processors(number, _QUOTA.read_text("ascii").strip())
     except (OSError, ValueError):
