@@ -64,8 +64,18 @@ CLEAN_RUNS = [
     ("one run at a time needs no networks", 1, [at(80), at(80)], [], 2, 1, False),
     ("networks show what the second run does", 4, [at(80, without_secret=True), at(80)], [at(80), at(80)], 4, 4, True),
     ("networks show something else", 4, [at(80), at(80)], [at(80, without_secret=True)] * 2, 2, 1, False),
-    ("it fails in networks", 4, [at(80), at(80)], [at(80), at(80, status=1)], 2, 1, False),
-    ("no run comes about in a network", 4, [at(80), at(80)], [at(80), RunFailed("it ended")], 2, 1, False),
+    ("it fails in networks", 4, [at(80), at(80)], [at(80, status=1), at(80, status=1)], 2, 1, False),
+    ("it fails in one of them", 4, [at(80)], [at(80), at(80, status=1)], 2, 4, True),
+    (
+        "no run comes about in a network",
+        4,
+        [at(80), at(80)],
+        [RunFailed("it ended"), RunFailed("it ended")],
+        2,
+        1,
+        False,
+    ),
+    ("one of them does not", 4, [at(80)], [RunFailed("it ended"), at(80)], 2, 4, True),
 ]
 
 

@@ -32,6 +32,8 @@ from noxu.manifests.documents import LoadError
 MOST_JOBS: Final = 16  # each takes about 150 MB
 LOAD: Final = 1.5  # runs for each processor that would keep it busy by themselves
 _QUOTA: Final = Path("/sys/fs/cgroup/cpu.max")
+NOT_THERE: Final = (RunFailed, StartError, LoadError, WorkerEnded)
+"""What a run raises that needs something that is not in its network, or that cannot have one."""
 TRIALS: Final = 2  # clean runs in networks of their own, at once: what differs between them is noise
 
 
@@ -93,13 +95,11 @@ def _in_networks(exploration: Exploration, first: RunRecording) -> list[RunRecor
     ):
         asked = [pool.submit(workers.clean_run) for _ in range(TRIALS)]
         try:
-            found = [each.result() for each in asked]
-        except (RunFailed, StartError, LoadError, WorkerEnded):
-            return []
+            found = [each.result() for each in asked if not isinstance(each.exception(), NOT_THERE)]
         except BaseException:  # such as KeyboardInterrupt: what runs must not keep it waiting
             runs.interrupt()
             raise
-    return [] if any(map(judging.judge_clean, found)) else found
+    return [each for each in found if not judging.judge_clean(each)]
 
 
 def _is_usual(exploration: Exploration, clean: Sequence[RunRecording], others: Sequence[RunRecording]) -> bool:
