@@ -165,6 +165,8 @@ _JUDGED: Final = ("hot_loops", "fights", "retries_without_backoff", "early_retri
 """Habits that matter. Others, such as a write that changes nothing, cost a little more under a fault, and that is all."""
 
 
+_OF_TWO: Final = ("conflicts", "fights")
+"""Habits that two instances have which are in each other's way."""
 _COINCIDENCE: Final = {"early_retries": 2}
 """So many may be by chance: an event comes, and the controller tries again because of that. Conflicts, of which some are tolerated
 in each run, count from those of the clean runs on: they come and go with the time that everything takes."""
@@ -172,11 +174,12 @@ in each run, count from those of the clean runs on: they come and go with the ti
 
 def _manners(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> Iterator[RunFinding]:
     """Bad habits that only a fault brings out. With a view of the past a controller cannot know better; two instances of one that
-    elects no leader are in each other's way, and lose conflicts."""
+    elects no leader are in each other's way, lose conflicts, and set fields in turn until both have seen the same. If that does not
+    end, they are busy."""
     if plan.moves:
         return
     for name, number, note in recording.habits:
-        if name not in _JUDGED or name in clean.habits or (name == "conflicts" and plan.instances > 1):
+        if name not in _JUDGED or name in clean.habits or (name in _OF_TWO and plan.instances > 1):
             continue
         if number <= (clean.conflicts if name == "conflicts" else _COINCIDENCE.get(name, 0)):
             continue
