@@ -11,7 +11,7 @@ from noxu.exploration.findings import CleanRuns, is_done
 from noxu.exploration.judging import clean_runs, judge, judge_clean
 from noxu.exploration.masks import learn
 from noxu.exploration.plans import RunPlan
-from noxu.exploration.recording import Life, StepResult
+from noxu.exploration.recording import Life, RunRecording, StepResult
 from tests.exploration.recordings import CLAIMS, CONFIGS, SECRETS, WIDGETS, Script, clean
 from tests.rows import rows
 
@@ -636,3 +636,38 @@ def test_what_failing_pods_remember_is_not_held_against_the_controller(
 ) -> None:
     usual = [with_a_pod(0).recording()]
     assert [each.subject for each in judge(clean_runs(usual, learn(usual)), plan, script.recording())] == found
+
+
+READY, DEGRADED, OLD = (
+    {"type": kind, "status": "True", "lastTransitionTime": "2026-11-28T22:17:07Z", "message": message}
+    for kind, message in (("Ready", "all is well"), ("Degraded", "it was refused"), ("Ready", "it starts"))
+)
+WIDGET = "widgets.example.com default/a differs at the end: status.conditions.*."
+BY_THE_CONTROLLER = " (updated by the controller at revision 16)"
+
+
+@rows(
+    "usual, found, sentence, details",
+    [
+        ([READY], [READY, DEGRADED], "type is also 'Degraded'", ["message is also 'it was refused'", "status is also 'True'"]),
+        ([READY, DEGRADED], [READY], "type is not 'Degraded'", ["message is not 'it was refused'", "status is not 'True'"]),
+        ([READY, DEGRADED], [OLD, DEGRADED], "message is 'it starts' instead of 'all is well'", []),
+    ],
+    ids=["an item more", "an item less", "another item"],
+)  # fmt: skip
+def test_of_lists_is_said_what_is_there_besides_and_what_is_not(
+    usual: list[Any], found: list[Any], sentence: str, details: list[str]
+) -> None:
+    """The name of an item comes first, and the time of its last change is not among the first lines."""
+
+    def recording(conditions: list[Any]) -> RunRecording:
+        script = clean()
+        script.write("controller", "patch", WIDGETS, "a", subresource="status", status={"conditions": conditions})
+        return script.recording()
+
+    clean_ones = [recording(usual)]
+    [differs] = judge(clean_runs(clean_ones, learn(clean_ones)), PLAN, recording(found))
+    assert differs.sentence == f"{WIDGET}{sentence}{BY_THE_CONTROLLER}"
+    lines = [line.removeprefix("status.conditions.*.") for line in differs.details]
+    assert [line for line in lines if "<time>" not in line] == details
+    assert not any("<time>" in line for line in lines[:-1])

@@ -17,7 +17,7 @@ from noxu.exploration.masked_objects import MaskedObject, Path, Values
 from noxu.exploration.masks import MaskedRun, States
 from noxu.exploration.plans import WORKLOADS, RunPlan
 from noxu.exploration.recording import WORKLOAD, ObjectPlace, RecordedChange
-from noxu.exploration.shapes import Shape
+from noxu.exploration.shapes import TIME, Shape
 from noxu.values import Object
 
 MAX_FIELDS: Final = 5
@@ -102,9 +102,34 @@ def _wanted_unseen(shape: Shape, clean: CleanRuns, plan: RunPlan, run: MaskedRun
 
 
 def _fields(expected: MaskedObject, found: MaskedObject) -> Iterator[tuple[Path, str]]:
-    """The paths that differ, with a sentence each."""
-    for path, before, after in expected.differences(found):
-        yield path, f"{'.'.join(path)} is {_value(after)} instead of {_value(before)}"
+    """The paths that differ, with a sentence each: what an item of a list is called comes first, and when it was so last."""
+    differing = [(path, _said(path, before, after)) for path, before, after in expected.differences(found)]
+    yield from sorted(differing, key=lambda each: (TIME in each[1], each[0][-1] not in _CALLS_AN_ITEM))
+
+
+_CALLS_AN_ITEM: Final = ("type", "name")
+
+
+def _said(path: Path, before: Values | None, after: Values | None) -> str:
+    """`size is 2 instead of 1`; of the items of a list, which are there besides and which are not."""
+    name = ".".join(path)
+    if "*" in path and before is not None and after is not None:
+        more, less = _without(after, before), _without(before, after)
+        if more and not less:
+            return f"{name} is also {_value(more)}"
+        if less and not more:
+            return f"{name} is not {_value(less)}"
+        before, after = less or before, more or after  # or they are in another order
+    return f"{name} is {_value(after)} instead of {_value(before)}"
+
+
+def _without(values: Values, others: Values) -> Values:
+    """What is there more often than elsewhere."""
+    found = list(values)
+    for value in others:
+        if value in found:
+            found.remove(value)
+    return tuple(found)
 
 
 def _value(values: Values | None) -> str:
