@@ -671,3 +671,34 @@ def test_of_lists_is_said_what_is_there_besides_and_what_is_not(
     lines = [line.removeprefix("status.conditions.*.") for line in differs.details]
     assert [line for line in lines if "<time>" not in line] == details
     assert not any("<time>" in line for line in lines[:-1])
+
+
+CLAIM = """\
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata:
+  name: a
+  finalizers:
+  - x
+spec:
+  size: 1G
+status:
+  phase: Bound"""
+
+
+@rows(
+    "until, lines",
+    [
+        ("self.spec.size == '2G' is true", ["spec:", "  size: 1G", "status:"]),
+        ("self.status.phase == 'Lost' is true", ["status:", "  phase: Bound", "spec:"]),
+        ("Ready", ["spec:", "  size: 1G", "status:"]),
+        ("it is deleted", ["metadata:", "  name: a", "  finalizers:"]),
+    ],
+    ids=["a field of the spec", "a field of the status", "a condition", "its end"],
+)
+def test_what_has_been_waited_for_is_shown_first(until: str, lines: list[str]) -> None:
+    failure = f"PersistentVolumeClaim default/a: waited 30 s until {until}; now it is\n{CLAIM}"
+    steps = [StepResult("start", 0.1), StepResult("step 1", 30.0, failure)]
+    [stuck] = judge(two_clean_runs(), PLAN, clean().recording(steps=steps))
+    assert stuck.sentence == f"step 1 did not succeed: PersistentVolumeClaim default/a: waited 30 s until {until}"
+    assert list(stuck.details[:3]) == lines

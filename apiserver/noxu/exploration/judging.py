@@ -19,6 +19,7 @@ step is stuck, the end is not compared, because the workload has not happened. A
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -140,6 +141,8 @@ def _loop(recording: RunRecording) -> str:
 
 
 _WARNINGS: Final = 3
+_LINES: Final = 11
+"""Of an object that is waited for."""
 
 
 def _stuck(recording: RunRecording, leaving_out: range = range(0)) -> Iterator[RunFinding]:
@@ -151,9 +154,27 @@ def _stuck(recording: RunRecording, leaving_out: range = range(0)) -> Iterator[R
                 step.title,
                 f"{step.title} did not succeed: {first[0].removesuffix('; now it is') if first else ''}",
                 (),
-                (*(f"warning: {text}" for text in recording.warnings[-_WARNINGS:]), *first[1:12]),
+                (*(f"warning: {text}" for text in recording.warnings[-_WARNINGS:]), *_telling(first)[:_LINES]),
             )
             return
+
+
+def _telling(failure: Sequence[str]) -> list[str]:
+    """The lines below the first one of a failure: of an object, what it has been waited for comes first, then all but the metadata."""
+    blocks: list[list[str]] = []
+    for line in failure[1:]:
+        if line.startswith((" ", "-")) and blocks:
+            blocks[-1].append(line)
+        else:
+            blocks.append([line])
+    wanted = "metadata" if failure and "until it is deleted" in failure[0] else failure[0] if failure else ""
+
+    def rank(block: Sequence[str]) -> tuple[bool, bool]:
+        name = block[0].partition(":")[0]
+        return not re.search(rf"\b{re.escape(name)}\b", wanted), name == "metadata"
+
+    told = (block for block in blocks if not block[0].startswith(("apiVersion:", "kind:")))
+    return [line for block in sorted(told, key=rank) for line in block]
 
 
 def _broken(recording: RunRecording) -> Iterator[RunFinding]:
