@@ -542,6 +542,8 @@ def test_a_change_that_is_refused_is_no_fault_of_the_controller() -> None:
         ("no_op_writes", PLAN, []),
         ("conflicts", PLAN, ["the controller has a bad habit: conflict: widgets a, 20 times in 1 s"]),
         ("conflicts", PLAN._replace(instances=2), []),
+        ("fights", PLAN, ["the controller has a bad habit: fight: widgets a, 20 times in 1 s"]),
+        ("fights", PLAN._replace(instances=2), []),
         ("early_retries", PLAN, []),
         ("polling", PLAN, []),
     ],
@@ -551,6 +553,8 @@ def test_a_change_that_is_refused_is_no_fault_of_the_controller() -> None:
         "writes that change nothing are harmless",
         "many conflicts",
         "two instances lose conflicts",
+        "a fight",
+        "two instances answer each other for a while",
         "an event comes before the time that Retry-After has asked for",
         "it polls as it does in clean runs",
     ],
@@ -602,8 +606,8 @@ def test_what_a_deletion_leaves_behind_is_found(finalizers: list[str], owner: st
 
 SEVERAL = [
     ("one instead of another", ["a", "b"], ["c", "a"], "spec.names.* is 'c' instead of 'b'"),
-    ("one too few", ["a", "b"], ["a"], "spec.names.* lacks 'b'"),
-    ("one too many", ["a"], ["a", "a"], "spec.names.* has 'a' besides"),
+    ("one too few", ["a", "b"], ["a"], "spec.names.* is not 'b'"),
+    ("one too many", ["a"], ["a", "a"], "spec.names.* is also 'a'"),
     ("lines of a text", "a=1\nb=2\nc=3", "c=3\nb=4\na=1", "spec.names is 'b=4' instead of 'b=2'"),
 ]
 
@@ -651,3 +655,69 @@ def test_what_failing_pods_remember_is_not_held_against_the_controller(
 ) -> None:
     usual = [with_a_pod(0).recording()]
     assert [each.subject for each in judge(clean_runs(usual, learn(usual)), plan, script.recording())] == found
+
+
+READY, DEGRADED, OLD = (
+    {"type": kind, "status": "True", "lastTransitionTime": "2026-11-28T22:17:07Z", "message": message}
+    for kind, message in (("Ready", "all is well"), ("Degraded", "it was refused"), ("Ready", "it starts"))
+)
+WIDGET = "widgets.example.com default/a differs at the end: status.conditions.*."
+BY_THE_CONTROLLER = " (updated by the controller at revision 16)"
+
+
+@rows(
+    "usual, found, sentence, details",
+    [
+        ([READY], [READY, DEGRADED], "type is also 'Degraded'", ["message is also 'it was refused'", "status is also 'True'"]),
+        ([READY, DEGRADED], [READY], "type is not 'Degraded'", ["message is not 'it was refused'", "status is not 'True'"]),
+        ([READY, DEGRADED], [OLD, DEGRADED], "message is 'it starts' instead of 'all is well'", []),
+    ],
+    ids=["an item more", "an item less", "another item"],
+)  # fmt: skip
+def test_of_lists_is_said_what_is_there_besides_and_what_is_not(
+    usual: list[Any], found: list[Any], sentence: str, details: list[str]
+) -> None:
+    """The name of an item comes first, and the time of its last change is not among the first lines."""
+
+    def recording(conditions: list[Any]) -> RunRecording:
+        script = clean()
+        script.write("controller", "patch", WIDGETS, "a", subresource="status", status={"conditions": conditions})
+        return script.recording()
+
+    clean_ones = [recording(usual)]
+    [differs] = judge(clean_runs(clean_ones, learn(clean_ones)), PLAN, recording(found))
+    assert differs.sentence == f"{WIDGET}{sentence}{BY_THE_CONTROLLER}"
+    lines = [line.removeprefix("status.conditions.*.") for line in differs.details]
+    assert [line for line in lines if "<time>" not in line] == details
+    assert not any("<time>" in line for line in lines[:-1])
+
+
+CLAIM = """\
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata:
+  name: a
+  finalizers:
+  - x
+spec:
+  size: 1G
+status:
+  phase: Bound"""
+
+
+@rows(
+    "until, lines",
+    [
+        ("self.spec.size == '2G' is true", ["spec:", "  size: 1G", "status:"]),
+        ("self.status.phase == 'Lost' is true", ["status:", "  phase: Bound", "spec:"]),
+        ("Ready", ["spec:", "  size: 1G", "status:"]),
+        ("it is deleted", ["metadata:", "  name: a", "  finalizers:"]),
+    ],
+    ids=["a field of the spec", "a field of the status", "a condition", "its end"],
+)
+def test_what_has_been_waited_for_is_shown_first(until: str, lines: list[str]) -> None:
+    failure = f"PersistentVolumeClaim default/a: waited 30 s until {until}; now it is\n{CLAIM}"
+    steps = [StepResult("start", 0.1), StepResult("step 1", 30.0, failure)]
+    [stuck] = judge(two_clean_runs(), PLAN, clean().recording(steps=steps))
+    assert stuck.sentence == f"step 1 did not succeed: PersistentVolumeClaim default/a: waited 30 s until {until}"
+    assert list(stuck.details[:3]) == lines

@@ -38,6 +38,21 @@ def test_a_rule_about_a_creation_names_no_object_because_its_url_does_not() -> N
     }  # fmt: skip
 
 
+def test_a_rule_about_what_is_called_otherwise_in_each_run_names_no_object() -> None:
+    """A Job has the time of its creation in its name."""
+    script = clean()
+    made = {"creationTimestamp": "2026-11-28T22:17:07Z"}
+    script.write("controller", "create", "jobs.batch", "a-1795904226", metadata=made)
+    script.write("controller", "patch", "jobs.batch", "a-1795904226", spec={"suspend": True})
+    found = {plan.title: plan for plan in plans(considered(script, has_nodes=True)) if "jobs" in plan.title}
+    lost = found["the patch of jobs a-* (number 1) is committed, and the connection breaks before the answer"]
+    assert "name" not in lost.faults[0]["match"]
+    [failing] = [plan for title, plan in found.items() if title.endswith("crash-loop")]
+    assert failing.title == "the pods of jobs a-* fail for a while: crash-loop"
+    assert failing.steps[0]["steps"][0]["pod"]["name"] == "a-*-*"
+    assert not [title for title in found if "behind the controller's back" in title]
+
+
 def test_answers_are_lost_of_each_kind_of_write() -> None:
     lost = plans(considered(clean()), ["ambiguous"])
     assert {(plan.about[1], plan.about[2]) for plan in lost} == {

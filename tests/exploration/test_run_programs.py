@@ -1,4 +1,4 @@
-"""What is kept of the output of programs, and what of it is shown."""
+"""What a program is called with; what is kept of the output of programs, and what of it is shown."""
 
 from __future__ import annotations
 
@@ -34,3 +34,19 @@ def test_the_beginning_of_a_crash_is_kept_and_shown(tmp_path_factory: object, sa
     lines = report.log_lines(kept)
     assert (lines[0], lines[-1]) == (first, last)
     assert (CRASH in lines) == (CRASH in said)
+
+
+@rows(
+    "word, becomes",
+    [
+        ("--kubeconfig=$KUBECONFIG", "--kubeconfig=/run/kubeconfig"),
+        ("${HOME}/cache", "/run/home/cache"),
+        ("$HOMES/$", "$HOMES/$"),
+        ("$LEVEL", "2"),
+        ("echo $$ ${PATH:-none}", "echo $$ ${PATH:-none}"),
+    ],
+    ids=["its kubeconfig", "in braces", "a longer name", "what explore.yaml gives it", "what is a shell's"],
+)
+def test_names_of_what_a_program_gets_are_replaced_in_its_command(word: str, becomes: str) -> None:
+    environment = {"KUBECONFIG": "/run/kubeconfig", "HOME": "/run/home", "LEVEL": "2"}
+    assert run_programs.replaced_words([word], environment) == [becomes]

@@ -28,6 +28,34 @@ def test_an_event_between_a_state_and_what_follows_from_it_hides_no_cause() -> N
     assert [(shown.how, shown.place.name) for shown in made.why] == [("get", "wanted")]
 
 
+def test_a_claim_that_waits_for_a_pod_is_named_while_it_does() -> None:
+    claims = [
+        {
+            "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name, "namespace": "default"},
+            "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+        }
+        for name in ("used", "unused")
+    ]  # fmt: skip
+    pod = {
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "default"},
+        "spec": {
+            "containers": [{"name": "a", "image": "a"}],
+            "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "used"}}],
+        },
+    }  # fmt: skip
+    with ExploredServer(nodes=1, history="all") as server:
+        for claim in claims:
+            server.create(claim)
+        server.await_silence(0.2, 10)
+        server.create(pod)
+        server.wait("persistentvolumeclaims", "used", "self.status.phase == 'Bound'")
+        server.await_silence(0.2, 10)
+        warnings = server.warnings()
+    assert warnings == [
+        "WaitForFirstConsumer PersistentVolumeClaim unused: waiting for first consumer to be created before binding"
+    ]
+
+
 def test_a_claim_that_no_provisioner_serves_is_named() -> None:
     with ExploredServer(nodes=1, history="all") as server:
         for name, provisioner in (("served", "noxu.dev/simulated"), ("other", "example.com/disks")):

@@ -19,6 +19,7 @@ step is stuck, the end is not compared, because the workload has not happened. A
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -140,6 +141,8 @@ def _loop(recording: RunRecording) -> str:
 
 
 _WARNINGS: Final = 3
+_LINES: Final = 11
+"""Of an object that is waited for."""
 
 
 def _stuck(recording: RunRecording, leaving_out: range = range(0)) -> Iterator[RunFinding]:
@@ -151,9 +154,27 @@ def _stuck(recording: RunRecording, leaving_out: range = range(0)) -> Iterator[R
                 step.title,
                 f"{step.title} did not succeed: {first[0].removesuffix('; now it is') if first else ''}",
                 (),
-                (*(f"warning: {text}" for text in recording.warnings[-_WARNINGS:]), *first[1:12]),
+                (*(f"warning: {text}" for text in recording.warnings[-_WARNINGS:]), *_telling(first)[:_LINES]),
             )
             return
+
+
+def _telling(failure: Sequence[str]) -> list[str]:
+    """The lines below the first one of a failure: of an object, what it has been waited for comes first, then all but the metadata."""
+    blocks: list[list[str]] = []
+    for line in failure[1:]:
+        if line.startswith((" ", "-")) and blocks:
+            blocks[-1].append(line)
+        else:
+            blocks.append([line])
+    wanted = "metadata" if failure and "until it is deleted" in failure[0] else failure[0] if failure else ""
+
+    def rank(block: Sequence[str]) -> tuple[bool, bool]:
+        name = block[0].partition(":")[0]
+        return not re.search(rf"\b{re.escape(name)}\b", wanted), name == "metadata"
+
+    told = (block for block in blocks if not block[0].startswith(("apiVersion:", "kind:")))
+    return [line for block in sorted(told, key=rank) for line in block]
 
 
 def _broken(recording: RunRecording) -> Iterator[RunFinding]:
@@ -165,6 +186,8 @@ _JUDGED: Final = ("hot_loops", "fights", "retries_without_backoff", "early_retri
 """Habits that matter. Others, such as a write that changes nothing, cost a little more under a fault, and that is all."""
 
 
+_OF_TWO: Final = ("conflicts", "fights")
+"""Habits that two instances have which are in each other's way."""
 _COINCIDENCE: Final = {"early_retries": 2}
 """So many may be by chance: an event comes, and the controller tries again because of that. Conflicts, of which some are tolerated
 in each run, count from those of the clean runs on: they come and go with the time that everything takes."""
@@ -172,11 +195,12 @@ in each run, count from those of the clean runs on: they come and go with the ti
 
 def _manners(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> Iterator[RunFinding]:
     """Bad habits that only a fault brings out. With a view of the past a controller cannot know better; two instances of one that
-    elects no leader are in each other's way, and lose conflicts."""
+    elects no leader are in each other's way, lose conflicts, and set fields in turn until both have seen the same. If that does not
+    end, they are busy."""
     if plan.moves:
         return
     for name, number, note in recording.habits:
-        if name not in _JUDGED or name in clean.habits or (name == "conflicts" and plan.instances > 1):
+        if name not in _JUDGED or name in clean.habits or (name in _OF_TWO and plan.instances > 1):
             continue
         if number <= (clean.conflicts if name == "conflicts" else _COINCIDENCE.get(name, 0)):
             continue

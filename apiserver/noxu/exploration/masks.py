@@ -34,8 +34,12 @@ _CHOSEN: Final[Mapping[str, frozenset[Path]]] = {
     "services": frozenset({("spec", "clusterIP"), ("spec", "clusterIPs"), ("spec", "healthCheckNodePort")}),
     "persistentvolumeclaims": frozenset({("metadata", "annotations", "volume.kubernetes.io/selected-node")}),
     "persistentvolumes": frozenset({("spec", "nodeAffinity")}),
+    "deployments.apps": frozenset({("status", "collisionCount")}),
+    "statefulsets.apps": frozenset({("status", "collisionCount")}),
+    "daemonsets.apps": frozenset({("status", "collisionCount")}),
 }  # fmt: skip
-"""What a cluster chooses for an object that is made anew: where it runs, its addresses, a hash of its template. Each path has two or three steps."""
+"""What a cluster chooses for an object that is made anew: where it runs, its addresses, a hash of its template, and how often
+that was taken. Each path has two or three steps."""
 
 
 class ShapeMask(NamedTuple):

@@ -90,7 +90,9 @@ class Moves:
                     break  # the same trigger again is about a later change
                 self.made.append({"move": self._moves[n], "revision": event.revision})
                 self._make(self._moves[n], event.revision)
-                previous = trigger
+                previous = (
+                    None if self._moves[n].get("before") else trigger
+                )  # of what is there before, the change is next
 
     def end(self) -> None:
         """What was missed while the cache was reset makes no move."""

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from noxu.control.faults.triggers import path_of
-from noxu.exploration import mutations, outdated
+from noxu.exploration import mutations, outdated, shapes
 from noxu.exploration.plans import WORKLOADS, RunPlan
 from noxu.exploration.recording import CONTROLLER, VERBS, WORKLOAD, RecordedChange
 from noxu.exploration.transitions import (
@@ -101,18 +101,14 @@ def _match(change: RecordedChange) -> Object:
     }
     if change.place.namespace:
         match["namespace"] = change.place.namespace
-    if change.effect != "create" or VERBS.get(change.verb) == "patch":
+    if (change.effect != "create" or VERBS.get(change.verb) == "patch") and not is_generated_name(change.object):
         match["name"] = change.place.name
     return match
 
 
-def _is_generated(change: RecordedChange) -> bool:
-    return change.effect == "create" and bool((change.object.get("metadata") or {}).get("generateName"))
-
-
 def _described(change: RecordedChange) -> str:
     of = f" of {change.subresource}" if change.subresource else ""
-    name = f"{(change.object.get('metadata') or {})['generateName']}*" if _is_generated(change) else change.place.name
+    name = shapes.generated(change.object) or change.place.name
     return f"the {change.verb}{of} of {change.place.resource.partition('.')[0]} {name}"
 
 
@@ -378,11 +374,12 @@ def _workload(considered: Considered) -> Iterator[RunPlan]:
     for change in considered.recording.changes:
         if change.effect != "create" or change.place.resource not in WORKLOADS:
             continue
-        pods = f"{change.place.name}-*"
+        name = shapes.generated(change.object) or change.place.name
+        pods = f"{name}-*"
         for failure in ("crash-loop", "never-ready"):
             yield RunPlan(
                 "workload",
-                f"the pods of {named(change.place)} fail for a while: {failure}",
+                f"the pods of {named(change.place._replace(name=name))} fail for a while: {failure}",
                 steps=(
                     {
                         "after": change.step,

@@ -6,6 +6,7 @@ itself is started again, as in a cluster.
 
 from __future__ import annotations
 
+import re
 import signal
 import time
 from collections import Counter
@@ -41,6 +42,7 @@ IN_VAIN: Final = 4
 NOT_ASKED: Final = ("leases.coordination.k8s.io", "events", "events.events.k8s.io")
 """Resources that a program writes again and again while it does nothing else."""
 KILLED: Final = 128 + signal.SIGKILL
+_VARIABLE: Final = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 
 
 class KnownTimes(NamedTuple):
@@ -110,7 +112,8 @@ def made(
     for number, each in enumerate(exploration.beside, 1):
         kubeconfig = str(server.user(f"{BESIDE}-{number}", ["system:masters"]).kubeconfig)
         environment = _environment(each, kubeconfig, home, server.url)
-        programs.beside.append(_program(server, each, each.command, environment, programs.log))
+        words = replaced_words(each.command, environment)
+        programs.beside.append(_program(server, each, words, environment, programs.log))
     if exploration.webhooks is not None:
         programs.webhooks = exploration.webhooks.port
         certificates = exploration.webhooks.directory or f"$TMPDIR/{'/'.join(webhook_servers.SERVING)}"
@@ -121,7 +124,7 @@ def made(
         name = CONTROLLER if number == 1 else f"{CONTROLLER}-{number}"
         user = server.user(name, ["system:masters"])
         environment = _environment(controller, str(user.kubeconfig), home, server.url)
-        words: Sequence[str] = controller.command
+        words = replaced_words(controller.command, environment)
         if controller.has_mounts:
             files = directory / f"pod-{number}"
             files.mkdir()
@@ -177,10 +180,13 @@ def _environment(controller: ControllerCommand, kubeconfig: str, home: Path, url
     return own | given
 
 
+def replaced_words(words: Sequence[str], environment: dict[str, str]) -> list[str]:
+    """A command in which $NAME of what the program gets is replaced: `--kubeconfig=$KUBECONFIG`, as no shell does it."""
+    return [_replaced(word, environment) for word in words]
+
+
 def _replaced(text: str, variables: dict[str, str]) -> str:
-    for name, value in variables.items():
-        text = text.replace(f"${{{name}}}", value).replace(f"${name}", value)
-    return text
+    return _VARIABLE.sub(lambda found: variables.get(found[1] or found[2], found[0]), text)
 
 
 def watches(server: ExploredServer, users: list[str], since: float = 0.0) -> tuple[int, ...]:

@@ -42,6 +42,7 @@ from noxu.exploration.meanwhile import meanwhile
 from noxu.exploration.plans import RunPlan
 from noxu.exploration.recording import (
     CONTROLLER,
+    PANIC,
     ObjectPlace,
     RecordedChange,
     RunRecording,
@@ -168,6 +169,7 @@ def _run(
         programs = run_programs.made(server, exploration, plan, directory, known, _release_locks)
         began_fair = programs.clock() - time.monotonic()
         loaded, bounds, results = server.revision, list[int](), list[StepResult]()
+        warnings, said = list[str](), ""  # when the first step failed: later ones have some of their own
 
         with server.faults({"rules": list(plan.faults)}) as faults:
             for program in (*programs.beside, *programs.started):
@@ -184,6 +186,8 @@ def _run(
                 results.append(run_steps.run_step(server, programs, step, exploration, number, moves))
                 if before:
                     run_steps.until_restored(server, programs, exploration, before)
+                if results[-1].failure and not said:
+                    warnings, said = server.warnings(), run_programs.tail(programs.log)
                 if plan.is_clean and (results[-1].failure or results[-1].never_idle):
                     break
             fired = list(faults.fired)
@@ -196,10 +200,11 @@ def _run(
             results[-1] = run_steps.more_time(server, programs, exploration, results[-1], partial(is_usual, changes))
             changes, objects = server.changes(loaded, bounds), server.stored()
         requests, refusals, habits = _requests(server), _refusals(server), server.habits()
-        warnings = server.warnings() if any(step.failure for step in results) else []
         lives = run_programs.lives(programs, fired)
         waited = began_fair - (programs.clock() - time.monotonic())
     output = run_programs.tail(programs.log)
+    if said and not PANIC.search(output):
+        output = said
     seconds = time.monotonic() - began - waited
     recording = RunRecording(
         changes,

@@ -41,6 +41,8 @@ NAP: Final = 3.0  # seconds; shorter ones are no pause before another attempt, b
 
 
 CLAIMS: Final = "persistentvolumeclaims"
+_WAITS_FOR_A_POD: Final = "WaitForFirstConsumer"
+"""The reason of an event about a claim: it is bound when a pod has it."""
 _NO_VOLUME: Final = (
     f"PersistentVolumeClaim {{}} waits for the provisioner {{!r}}: volumes are made by {SIMULATED!r} here"
 )
@@ -144,22 +146,28 @@ class ExploredServer(Noxu):
     def warnings(self) -> list[str]:
         """What events warn of, the newest last: `FailedCreate StatefulSet db: serviceaccount "db" not found`.
 
-        And claims without a volume that wait for another provisioner than the simulated one: nothing else would say so.
+        And claims without a volume that wait for a pod, or for another provisioner than the simulated one: nothing else would say so.
         """
         return self._call(self._warnings())
 
     async def _warnings(self) -> list[str]:
         found: dict[str, Revision] = {}
-        for item in (await self._server.plane.store.list(EVERYTHING)).items:
-            resource, value = described(item.key)["resource"], self._decoded(item.value)
+        items = (await self._server.plane.store.list(EVERYTHING)).items
+        there = [(described(item.key)["resource"], self._decoded(item.value), item.revision) for item in items]
+        pending = {
+            value["metadata"]["uid"] for resource, value, _ in there if resource == CLAIMS and _is_pending(value)
+        }
+        for resource, value, revision in there:
             if resource == CLAIMS and (provisioner := _awaited_provisioner(value)):
-                found[_NO_VOLUME.format(value["metadata"]["name"], provisioner)] = item.revision
+                found[_NO_VOLUME.format(value["metadata"]["name"], provisioner)] = revision
             if resource not in SKIPPED:
                 continue
             about = value.get("involvedObject") or value.get("regarding") or {}
-            if value.get("type") == "Warning":
+            if value.get("type") == "Warning" or (
+                value.get("reason") == _WAITS_FOR_A_POD and about.get("uid") in pending
+            ):
                 said = value.get("message") or value.get("note") or ""
-                found[f"{value.get('reason')} {about.get('kind')} {about.get('name')}: {said}"] = item.revision
+                found[f"{value.get('reason')} {about.get('kind')} {about.get('name')}: {said}"] = revision
         return sorted(found, key=lambda text: found[text])
 
     def moves(self, moves: Sequence[Object], user: str, restart: Callable[[], None]) -> Moves:
@@ -277,4 +285,8 @@ def _shown(cause: Object) -> Shown:
 def _awaited_provisioner(claim: Object) -> str:
     """The one that is to make a volume for a claim, and is not there; "" if none is."""
     asked = str(((claim.get("metadata") or {}).get("annotations") or {}).get(PROVISIONER, ""))
-    return asked if asked != SIMULATED and (claim.get("status") or {}).get("phase") == "Pending" else ""
+    return asked if asked != SIMULATED and _is_pending(claim) else ""
+
+
+def _is_pending(claim: Object) -> bool:
+    return (claim.get("status") or {}).get("phase") == "Pending"

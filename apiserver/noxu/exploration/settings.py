@@ -60,7 +60,7 @@ class SettingsError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ControllerCommand:
-    """A program under test. `environment` is what it gets besides PATH and KUBECONFIG; $NAME in it is replaced."""
+    """A program under test. `environment` is what it gets besides PATH and KUBECONFIG. $NAME in both is replaced."""
 
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)

@@ -13,6 +13,7 @@ from itertools import zip_longest
 from typing import Any, Final, NamedTuple, TypeVar
 
 from noxu.control.faults import triggers
+from noxu.exploration import shapes
 from noxu.exploration.recording import ObjectPlace, RecordedChange, RunRecording, bursts
 from noxu.values import Object, cached_property
 
@@ -107,7 +108,8 @@ def is_wanted(path: Sequence[str]) -> bool:
 
 
 def is_generated_name(value: Object) -> bool:
-    return bool((value.get("metadata") or {}).get("generateName"))
+    """Whether an object is called something else in each run, so that it cannot be found again by its name."""
+    return bool(shapes.generated(value))
 
 
 def triggers_of(change: RecordedChange) -> Iterator[tuple[Object, str]]:

@@ -10,14 +10,14 @@ not led back what was changed and changed back has left something behind
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from noxu.exploration.findings import MADE, CleanRuns, RunFinding, author_of, own_steps
 from noxu.exploration.masked_objects import MaskedObject, Path, Values
 from noxu.exploration.masks import MaskedRun, States
 from noxu.exploration.plans import WORKLOADS, RunPlan
 from noxu.exploration.recording import WORKLOAD, ObjectPlace, RecordedChange
-from noxu.exploration.shapes import Shape
+from noxu.exploration.shapes import TIME, Shape
 from noxu.values import Object
 
 MAX_FIELDS: Final = 5
@@ -102,26 +102,33 @@ def _wanted_unseen(shape: Shape, clean: CleanRuns, plan: RunPlan, run: MaskedRun
 
 
 def _fields(expected: MaskedObject, found: MaskedObject) -> Iterator[tuple[Path, str]]:
-    """The paths that differ, with a sentence each. Of several values, those that both have say nothing."""
-    for path, before, after in expected.differences(found):
-        less, more = (_without(*each) for each in ((before, after), (after, before)))
-        field = ".".join(path)
-        if less == () or more == ():
-            yield path, f"{field} lacks {_value(less)}" if more == () else f"{field} has {_value(more)} besides"
-        else:
-            yield path, f"{field} is {_value(more)} instead of {_value(less)}"
+    """The paths that differ, with a sentence each: what an item of a list is called comes first, and when it was so last."""
+    differing = [(path, _said(path, before, after)) for path, before, after in expected.differences(found)]
+    yield from sorted(differing, key=lambda each: (TIME in each[1], each[0][-1] not in _CALLS_AN_ITEM))
 
 
-def _without(values: Values | None, others: Values | None) -> Values | None:
-    """Those that are not among the others, as often as they are there."""
-    if values is None or others is None:
-        return values
-    left, found = list(others), list[Any]()
-    for value in values:
-        if value in left:
-            left.remove(value)
-        else:
-            found.append(value)
+_CALLS_AN_ITEM: Final = ("type", "name")
+
+
+def _said(path: Path, before: Values | None, after: Values | None) -> str:
+    """`size is 2 instead of 1`; of the items of a list, and the lines of a text, which are there besides and which are not."""
+    name = ".".join(path)
+    if before is not None and after is not None and max(len(before), len(after)) > 1:
+        more, less = _without(after, before), _without(before, after)
+        if more and not less:
+            return f"{name} is also {_value(more)}"
+        if less and not more:
+            return f"{name} is not {_value(less)}"
+        before, after = less, more
+    return f"{name} is {_value(after)} instead of {_value(before)}"
+
+
+def _without(values: Values, others: Values) -> Values:
+    """What is there more often than elsewhere."""
+    found = list(values)
+    for value in others:
+        if value in found:
+            found.remove(value)
     return tuple(found)
 
 

@@ -99,7 +99,8 @@ class RecentRequests(RequestFilter):
     def recorded(self, answered: Answered) -> RecordedRequest:
         """What is recorded of an answered request."""
         id_, number, code, method, path, seconds, noted = answered
-        info, user, agent, received, name, version, dry_run, objects, unknown, deprecation, traceparent, error = noted
+        info, user, agent, received, name, version, dry_run, objects, unknown, deprecation, traceparent, *last = noted
+        error, revision = last
         reason, message, retry_after = error or ("", "", 0)
         verb = info.verb
         return RecordedRequest(
@@ -128,6 +129,7 @@ class RecentRequests(RequestFilter):
             unknown if verb in _WRITES else (),
             deprecation,
             traceparent,
+            revision,
         )
 
     def begin_again(self) -> None:
@@ -179,6 +181,7 @@ def _noted(exchange: Exchange, number: int, seconds: float) -> Answered:
         exchange.resource.deprecation_text if exchange.is_routed else "",
         "" if trace_context is None else trace_context.traceparent,
         None if error is None else (error.reason, error.message, error.retry_after or 0),
+        exchange.backend.reader.cache.revision,
     )
     return exchange.id, number, exchange.code, request.method, request.raw_path[:MAX_TARGET], seconds, noted
 

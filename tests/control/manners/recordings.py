@@ -28,7 +28,7 @@ BEGAN: Final = 1_800_000_000.0
 
 
 def request(text: str, agent: str = OPERATOR, **more: Any) -> RecordedRequest:
-    """A request: `AT VERB [NAME] [CODE] [REASON]`. Its Audit-Id is `AT VERB NAME` and, but for the operator, the agent."""
+    """A request: `AT VERB [NAME] [CODE] [REASON]`. `revision` is that of the server then. Its Audit-Id is `AT VERB NAME` and, but for the operator, the agent."""
     at, verb, *rest = text.split()
     name = rest.pop(0) if rest and not rest[0].isdecimal() else ""
     code = int(rest.pop(0)) if rest else 200
@@ -60,7 +60,9 @@ def asked(*texts: str, agent: str = OPERATOR, **more: Any) -> list[RecordedReque
     return [request(text, agent, **more) for text in texts]
 
 
-def wrote(*texts: str, agent: str = OPERATOR, controller: str = "", first: int = 1) -> list[ObservedWrite]:
+def wrote(
+    *texts: str, agent: str = OPERATOR, controller: str = "", first: int = 1, resource: str = WIDGETS
+) -> list[ObservedWrite]:
     """Revisions: `AT VERB NAME: PATH, …`, written by the request with that Audit-Id."""
     writes = []
     for revision, text in enumerate(texts, first):
@@ -69,7 +71,7 @@ def wrote(*texts: str, agent: str = OPERATOR, controller: str = "", first: int =
         writer = WriteAuthor(agent, "system:anonymous", agent.partition("/")[0], controller)
         changed = tuple(path for path in paths.replace(" ", "").split(",") if path)
         id_ = asked_for if agent == OPERATOR else f"{asked_for} {agent}"
-        writes.append(ObservedWrite(revision, ObjectId(WIDGETS, "default", name), writer, id_, changed))
+        writes.append(ObservedWrite(revision, ObjectId(resource, "default", name), writer, id_, changed))
     return writes
 
 

@@ -13,7 +13,7 @@ from noxu.control.manners.observed import Observed
 from noxu.control.manners.page import as_page
 from noxu.control.manners.report import MAX_EVIDENCE, MAX_SEEN, impolite, merged, report
 from noxu.control.manners.text import as_text
-from tests.control.manners.recordings import BEGAN, WIDGETS, asked, request
+from tests.control.manners.recordings import BEGAN, WIDGETS, asked, request, wrote
 
 NO_OPS: Final = Observed(asked(*(f"{n} update a" for n in range(0, 60, 10))))
 NOTHING: Final = Observed([])
@@ -60,6 +60,17 @@ def test_a_report_is_json_and_bounded() -> None:
     assert (habits["no_op_writes"]["count"], len(habits["no_op_writes"]["seen"])) == (200, MAX_SEEN)
     assert len(habits["hot_loops"]["seen"][0]["requests"]) == MAX_EVIDENCE
     assert habits["hot_loops"]["seen"][0]["number"] == 101
+
+
+@pytest.mark.parametrize(
+    ("changes", "habits"), [(0, ["retries_without_backoff"]), (1, ["retries_without_backoff"]), (2, [])]
+)
+def test_an_attempt_after_a_change_by_others_is_no_retry(changes: int, habits: list[str]) -> None:
+    """Five attempts in 40 ms, of which some follow from what somebody else has written meanwhile."""
+    requests = [*asked("-1 list"), *(request(f"{n / 100} create a 500", revision=min(n, changes)) for n in range(6))]
+    writes = wrote(*(f"{n} patch b: spec.size" for n in range(changes)), agent="rival/v2")
+    [client] = report(Observed(requests, writes))["clients"]
+    assert [habit["habit"] for habit in client["habits"]] == habits
 
 
 # -- what is tolerated -------------------------------------------------------------------------------------------------

@@ -9,10 +9,11 @@ from noxu.control.manners import writing
 from noxu.control.manners.habits import SeenHabit
 from noxu.control.manners.observed import Observed, WriteAuthor
 from noxu.control.manners.report import report
-from tests.control.manners.recordings import OPERATOR, asked, in_order, of_operator, wrote
+from tests.control.manners.recordings import OPERATOR, WIDGETS, asked, in_order, of_operator, request, wrote
 from tests.rows import rows
 
 OTHER = "rival/v2"
+PODS = "pods"
 
 
 def fights(observed: Observed, _requests: Any) -> list[SeenHabit]:
@@ -43,6 +44,21 @@ def with_change_in_the_same_millisecond() -> Observed:
     writes += wrote("0.9 patch a: spec.size", agent=OTHER, first=11)
     writes += wrote(*(f"{text}: status.n" for text in mine[10:]), first=12)
     return Observed(sorted(requests, key=lambda request: request.at), writes)
+
+
+def reports(number: int, resource: str = PODS, name: str = "pod", *, watching: bool = True) -> Observed:
+    """Twelve writes of a status in six seconds; before each of the first `number` of them, somebody changes something else."""
+    mine = [f"{n / 2:g} patch a" for n in range(12)]
+    theirs = [f"{n / 2 - 0.1:g} patch {name}" for n in range(1, number + 1)]
+    writes = in_order(
+        wrote(*(f"{text}: status.n" for text in mine)),
+        wrote(*(f"{text}: status.phase" for text in theirs), agent=OTHER, resource=resource),
+    )
+    revisions = {write.request_id: write.revision for write in writes}
+    watches = asked("-1 watch", resource=PODS) + asked("-1 watch") if watching else []
+    requests = [request(text, revision=revisions[text]) for text in mine]
+    requests += [request(text, OTHER, revision=revisions[f"{text} {OTHER}"]) for text in theirs]
+    return Observed([*watches, *sorted(requests, key=lambda each: each.at)], writes)
 
 
 def turns(
@@ -104,6 +120,20 @@ ROWS: list[tuple[str, Callable[[Observed, Any], Any], Observed, list[str]]] = [
     ("a change in the same millisecond", writing.hot_loops, with_change_in_the_same_millisecond(), []),
     ("labels and status", writing.hot_loops, loop(11, paths="metadata.labels.a, status"), [
         "widgets.example.com default/a: 11 writes in 5 s, and no change of what it asks for"
+    ]),
+    ("each write follows from a change by others", writing.hot_loops, reports(11), []),
+    ("two writes follow from a change by others", writing.hot_loops, reports(2), []),
+    ("all writes but one", writing.hot_loops, reports(1), [
+        "widgets.example.com default/a: 12 writes in 5.5 s, and no change of what it asks for"
+    ]),
+    ("changes by others of what it does not read", writing.hot_loops, reports(11, watching=False), [
+        "widgets.example.com default/a: 12 writes in 5.5 s, and no change of what it asks for"
+    ]),
+    ("changes by others of the object itself", writing.hot_loops, reports(11, WIDGETS, "a"), [
+        "widgets.example.com default/a: 12 writes in 5.5 s, and no change of what it asks for"
+    ]),
+    ("leases of others", writing.hot_loops, reports(11, "leases.coordination.k8s.io"), [
+        "widgets.example.com default/a: 12 writes in 5.5 s, and no change of what it asks for"
     ]),
     ("a Lease", writing.hot_loops, Observed(
         asked(*(f"{n / 10} update a" for n in range(30)), resource="leases.coordination.k8s.io")

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from noxu.control.recorded_requests import RecordedRequest
@@ -20,6 +21,8 @@ from noxu.registry.authors import MAX_TEXT
 
 PROXIES: Final = frozenset({"proxy", "exec", "attach", "portforward"})
 """Subresources that write no object."""
+REPEATED: Final = frozenset({"leases.coordination.k8s.io", "events", "events.events.k8s.io"})
+"""Resources that are written again and again by design."""
 ERRORS: Final = 400
 """The first code of an error."""
 
@@ -152,6 +155,32 @@ class Observed:
     def place_of(self) -> dict[str, int]:
         """By request, the index of its newest write among those of the object."""
         return {write.request_id: n for writes in self.by_object.values() for n, write in enumerate(writes)}
+
+    def by_others(self, requests: Sequence[RecordedRequest], besides: ObjectId | None = None) -> int:
+        """How many changes of others a client may have been shown since the request before these, up to the last of them.
+
+        Each may be the reason for one of them. What it has never asked for does not count, nor does the object `besides`, which
+        others may change because the client has.
+        """
+        client = client_of(requests[0])
+        own, asked = self.by_client.get(client, []), self._asked_by.get(client, frozenset())
+        before = (each.revision for each in reversed(own[: own.index(requests[0])]) if each.verb != "watch")
+        since = bisect_right(self.writes, next(before, 0), key=attrgetter("revision"))
+        until = bisect_right(self.writes, requests[-1].revision, key=attrgetter("revision"))
+        return sum(
+            write.object.resource in asked
+            and write.object != besides
+            and not (write.writer.is_client and write.writer.client == client)
+            for write in self.writes[since:until]
+        )
+
+    @cached_property
+    def _asked_by(self) -> Mapping[ClientKey, Collection[str]]:
+        """The resources that each client reads or watches, without those that are written again and again by design."""
+        return {
+            client: {each.resource for each in requests if each.verb in ("get", "list", "watch")} - REPEATED
+            for client, requests in self.by_client.items()
+        }
 
     def time_of(self, write: ObservedWrite) -> float:
         """When a revision was written, in seconds since 1970; 0 for one before all that were recorded."""

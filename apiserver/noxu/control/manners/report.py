@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from noxu.control.manners.asking import HABITS_OF_REQUESTS
+from noxu.control.manners.asking import HABITS_OF_REQUESTS, RETRIES
 from noxu.control.manners.habits import HABITS, SeenHabit, tolerated
 from noxu.control.manners.observed import ERRORS, ClientKey, Observed
 from noxu.control.manners.writing import HABITS_OF_WRITES, fights
@@ -47,7 +47,8 @@ def report(observed: Observed, since: float = 0.0, notes: Sequence[str] = ()) ->
 
 def _of_client(observed: Observed, client: ClientKey, fighting: Sequence[SeenHabit]) -> Object:
     requests = observed.by_client[client]
-    seen: list[SeenHabit] = [*fighting, *(each for habit in HABITS_OF_REQUESTS for each in habit(requests))]
+    asking = (each for habit in HABITS_OF_REQUESTS for each in habit(requests))
+    seen: list[SeenHabit] = [*fighting, *(each for each in asking if not _has_reasons(observed, each))]
     if observed.knows_writes:
         seen += [each for habit in HABITS_OF_WRITES for each in habit(observed, requests)]
     return {
@@ -58,6 +59,13 @@ def _of_client(observed: Observed, client: ClientKey, fighting: Sequence[SeenHab
         "asked": _asked(requests),
         "habits": [_habit(name, of_habit) for name in HABITS if (of_habit := [s for s in seen if s.habit == name])],
     }
+
+
+def _has_reasons(observed: Observed, seen: SeenHabit) -> bool:
+    """Whether changes by others account for so many attempts that the rest are no row of retries."""
+    if seen.habit != "retries_without_backoff":
+        return False
+    return len(seen.requests) - 1 - observed.by_others(seen.requests) < RETRIES
 
 
 def _asked(requests: Iterable[RecordedRequest]) -> list[Object]:

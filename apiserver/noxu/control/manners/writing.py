@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from noxu.control.manners.habits import SeenHabit
 from noxu.control.manners.observed import (
     ERRORS,
+    REPEATED,
     ClientKey,
     ObjectId,
     Observed,
@@ -31,7 +32,6 @@ HOT: Final = 10
 HOT_WITHIN: Final = 10.0
 TURNS: Final = 3
 """How often a field changes hands in a fight."""
-_REPEATED: Final = frozenset({"leases.coordination.k8s.io", "events", "events.events.k8s.io"})
 SHOWN_PATHS: Final = 5
 
 Requests = Sequence[RecordedRequest]
@@ -45,17 +45,22 @@ def no_op_writes(observed: Observed, requests: Requests) -> Iterator[SeenHabit]:
 
 
 def hot_loops(observed: Observed, requests: Requests) -> Iterator[SeenHabit]:
-    """An object that is written again and again, while nothing changes what it asks for."""
+    """An object that is written again and again, while nothing changes what it asks for.
+
+    Changes of other objects by others account for a write each: a status may follow from them.
+    """
     writes: defaultdict[ObjectId, list[RecordedRequest]] = defaultdict(list)
     for request in requests:
-        if has_written(request) and request.resource not in _REPEATED:
+        if has_written(request) and request.resource not in REPEATED:
             writes[object_of(request)].append(request)
     for object_, written in writes.items():
         if len(written) <= HOT:
             continue
         parts = _between_changes(observed, written, observed.by_object.get(object_, ()))
-        busiest = max((burst(part, HOT_WITHIN) for part in parts), key=len, default=[])
-        if len(busiest) > HOT:
+        bursts = [found for part in parts if len(found := burst(part, HOT_WITHIN)) > HOT]
+        loops = [found for found in bursts if len(found) - observed.by_others(found, object_) > HOT]
+        if loops:
+            busiest = max(loops, key=len)
             spent = busiest[-1].at - busiest[0].at
             note = f"{_shown(object_)}: {len(busiest)} writes in {spent:.3g} s, and no change of what it asks for"
             yield SeenHabit("hot_loops", note, busiest)
@@ -88,7 +93,7 @@ class _Turn(NamedTuple):
 def fights(observed: Observed) -> Iterator[tuple[ClientKey, SeenHabit]]:
     """Two writers that set the same field of an object in turn; of each that is a client."""
     for object_, writes in observed.by_object.items():
-        if object_.resource in _REPEATED or len(writes) <= TURNS:
+        if object_.resource in REPEATED or len(writes) <= TURNS:
             continue
         found: dict[tuple[WriteAuthor, ...], tuple[list[_Turn], list[str]]] = {}
         for path, turns in _turns(observed, writes).items():
