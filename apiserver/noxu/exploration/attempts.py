@@ -97,8 +97,7 @@ def _had_effect(plan: RunPlan, recording: RunRecording) -> bool:
 def confirm(exploration: Exploration, learnt: Learnt, judged: Judged, number: int) -> Confirmed:
     """Run the plan again, and leave out what the finding does not need.
 
-    The finding is the gravest of the first run that shows again: on a busy machine graver ones may be about time only. What another
-    clean run shows, too, is noise that was not known yet.
+    The finding is the gravest of the first run that shows again: on a busy machine graver ones may be about time only.
     """
     patient = replace(exploration, quiet=min(exploration.quiet * PATIENCE, 3.0), sleeps=SLEEPS)
     again = attempt(patient, learnt, judged.plan)
@@ -109,8 +108,6 @@ def confirm(exploration: Exploration, learnt: Learnt, judged: Judged, number: in
         first, *others = judged.findings
         return Confirmed(number, first, others, judged.plan, judged.recording, is_stable=False)
     plan, recording, signature = judged.plan, again.recording, finding.signature
-    if any(each.signature == signature for each in attempt(exploration, learnt, CLEAN).findings):
-        return Confirmed(number, finding, (), plan, recording, is_stable=False, is_noise=True)
     if len(judged.plan.faults) > 1:
 
         def shows(faults: Sequence[object]) -> bool:

@@ -19,7 +19,7 @@ from typing import Final, TypeAlias
 from noxu.exploration import runs
 from noxu.exploration.attempts import Confirmed, Judged, Learnt, attempt, confirm
 from noxu.exploration.findings import RunFinding
-from noxu.exploration.plans import RunPlan
+from noxu.exploration.plans import CLEAN, RunPlan
 from noxu.exploration.run_workers import RunWorkers
 from noxu.exploration.runs import RunInterrupted
 from noxu.exploration.settings import Exploration
@@ -73,36 +73,40 @@ def explore(
     until: float,
     stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[Judged | Confirmed]:
-    """Run plans, `learnt.jobs` at a time, until a moment of the monotonic clock, or until `runs.interrupt`."""
+    """Run plans, `learnt.jobs` at a time, until a moment of the monotonic clock, or until `runs.interrupt`.
+
+    With the first that is to be confirmed another clean run begins: what it shows, too, is noise that was not known yet.
+    """
     candidates = Candidates()
+    jobs = learnt.jobs if len(plans) > 1 else 1
     waiting = list(plans)
     found: list[Callable[[], Judged | Confirmed]] = []  # to be confirmed, before other plans
     running: set[Future[Judged | Confirmed]] = set()
     run: Callable[[RunPlan], Judged] = partial(attempt, exploration, learnt)
     run_again: Callable[[Judged, int], Confirmed] = partial(confirm, exploration, learnt)
     with contextlib.ExitStack() as open_:
-        if min(learnt.jobs, len(plans)) > 1:
+        if jobs > 1:
             workers = open_.enter_context(RunWorkers(exploration, learnt, own_networks=learnt.has_networks))
             run, run_again = workers.attempt, workers.confirm
-        pool = open_.enter_context(ThreadPoolExecutor(max_workers=learnt.jobs, thread_name_prefix="noxu-explore"))
+        pool = open_.enter_context(ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="noxu-explore"))
         try:
             while True:
-                while len(running) < learnt.jobs and found:
+                while len(running) < jobs and found:
                     running.add(pool.submit(found.pop(0)))
-                while waiting and len(running) < learnt.jobs and time.monotonic() < until and not stop():
+                while waiting and len(running) < jobs and time.monotonic() < until and not stop():
                     running.add(pool.submit(run, waiting.pop(0)))
                 if not running:
                     return
                 done, running = wait(running, return_when=FIRST_COMPLETED)
-                for future in done:
-                    happening = future.result()
-                    if isinstance(happening, Judged):
-                        chosen = candidates.judged(happening)
+                for outcome in [each for future in done for each in candidates.settled(future.result())]:
+                    if isinstance(outcome, Judged):
+                        chosen = candidates.judged(outcome)
                     else:
-                        chosen = candidates.confirmed(happening)
+                        chosen = candidates.confirmed(outcome)
                     if chosen is not None:
+                        found += [partial(run, CLEAN)] if candidates.number == 1 else []
                         found.append(partial(run_again, chosen, candidates.number))
-                    yield happening
+                    yield outcome
         except RunInterrupted:
             return
         except BaseException:  # such as KeyboardInterrupt: what runs must not keep it waiting
@@ -124,7 +128,7 @@ def _identity(plan: RunPlan, finding: RunFinding) -> Identity:
 class Candidates:
     """Which plans are run again: of those that show the same one, and if it does not show that again, another one.
 
-    What a plan shows by chance must not hide what another one shows each time.
+    What a plan shows by chance must not hide what another one shows each time. What a clean run shows, too, is noise.
     """
 
     def __init__(self) -> None:
@@ -134,6 +138,25 @@ class Candidates:
         self._chosen: dict[int, Identity] = {}
         self._attempts: Counter[Identity] = Counter()
         self._others: dict[Identity, list[Judged]] = {}
+        self._noise: frozenset[tuple[str, str]] | None = None
+        """The signatures of what the clean run has shown; None: it has not ended."""
+        self._held: list[Confirmed] = []
+
+    def settled(self, outcome: Judged | Confirmed) -> list[Judged | Confirmed]:
+        """What is known for good by now: a finding waits for the clean run."""
+        if isinstance(outcome, Judged) and not outcome.plan.is_clean:
+            return [outcome]
+        if isinstance(outcome, Judged):
+            self._noise = frozenset(finding.signature for finding in outcome.findings)
+        else:
+            self._held.append(outcome)
+        if self._noise is None:
+            return []
+        held, self._held = self._held, []
+        return [
+            each._replace(is_stable=False, is_noise=True) if each.finding.signature in self._noise else each
+            for each in held
+        ]
 
     def judged(self, judged: Judged) -> Judged | None:
         """It, if it is to be confirmed now."""
