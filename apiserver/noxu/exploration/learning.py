@@ -52,11 +52,12 @@ def learn(exploration: Exploration) -> Learnt:
     jobs = exploration.jobs or jobs_for(_processor_seconds() - used, recordings[0].seconds, _processors())
     ports = _ports(exploration, recordings)
     trials = _in_networks(exploration, recordings[0]) if ports and jobs > 1 else []
-    has_networks = _is_usual(exploration, trials, recordings)
-    while len(recordings) + has_networks * len(trials) < exploration.clean_runs:
+    if has_networks := _is_usual(exploration, trials, recordings):
+        recordings += trials
+    while len(recordings) < exploration.clean_runs:
         recordings.append(_clean_run(exploration, _known(recordings)))
-    has_networks = has_networks or _is_usual(exploration, recordings, trials)
-    recordings += trials if has_networks else []
+    if not has_networks and (has_networks := _is_usual(exploration, recordings, trials)):
+        recordings += trials
     mask = masks.learn(recordings, exploration.ignore)
     considered = transitions.consider(recordings[0], has_nodes=exploration.nodes is not None)
     ports = _ports(exploration, recordings)
