@@ -9,7 +9,7 @@ import pytest
 
 from noxu.api.errors import ApiError
 from noxu.exploration import run_steps, steps
-from noxu.exploration.recording import ObjectPlace
+from noxu.exploration.recording import ObjectPlace, StepResult
 from noxu.exploration.run_programs import IDLE_WITHIN, KnownTimes
 from noxu.exploration.run_steps import BEFORE_SLEEP, LOOKS_EVERY, WITH_VIEW
 from noxu.exploration.settings import Exploration
@@ -308,6 +308,29 @@ class Sleeper(Resyncing):
             self.now = until
             raise WaitTimeout(f"waited {step.wanted['timeout']:g} s")
         self.now = max(self.now, self.wakes)
+
+
+PASSES = [
+    ("the workload waits for up to a minute", [30.0, 60.0], False, [60.0]),
+    ("the workload waits for nothing", [], False, []),
+    ("the end is the usual one", [30.0], True, []),
+]
+
+
+@pytest.mark.parametrize(("waits", "is_usual", "passed"), [row[1:] for row in PASSES], ids=[row[0] for row in PASSES])
+def test_what_is_due_at_another_end_happens_as_it_does_while_a_step_waits(
+    waits: list[float], is_usual: bool, passed: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as pods that are ready ten seconds after their start: the last step had nothing to wait for any more."""
+    machine, seen = Sleeper(1e9), list[float]()
+    server: Any = machine
+    steps_ = tuple(WorkloadStep("wait", {"kind": "Widget", "name": "a", "timeout": seconds}, {}) for seconds in waits)
+    monkeypatch.setattr(run_steps, "time", machine)
+    monkeypatch.setattr(run_steps, "pass_time", lambda _server, seconds: seen.append(seconds))
+    run_steps.more_time(
+        server, programs(machine), Exploration((), steps_, quiet=QUIET), StepResult("end", 0.1), lambda _: is_usual
+    )
+    assert seen == passed
 
 
 SLEEPERS = [

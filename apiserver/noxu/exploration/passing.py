@@ -30,17 +30,19 @@ def passing_time(noxu: Noxu, at_most: float) -> AbstractContextManager[None]:
 
 
 def pass_time(noxu: Noxu, seconds: float) -> None:
-    """Let object time pass, from one due time to the next."""
+    """Let object time pass, from one due time to the next, until nothing is due within that."""
     with contextlib.suppress(Stopped, CancelledError):  # the exploration is ended
-        _pass_until(noxu, seconds, min(seconds, PASSES_WITHIN), threading.Event())
+        _pass_until(noxu, seconds, min(seconds, PASSES_WITHIN), threading.Event(), ends_early=True)
 
 
-def _pass_until(noxu: Noxu, left: float, within: float, over: threading.Event) -> None:
+def _pass_until(noxu: Noxu, left: float, within: float, over: threading.Event, *, ends_early: bool = False) -> None:
     until = time.monotonic() + within
     while left > 0 and time.monotonic() < until and not over.wait(LOOK_EVERY):
         with contextlib.suppress(ApiError):  # it is busy: time passes by itself, up to the same moment
             noxu.idle(QUIET, QUIET * 2)
             state = noxu.clock.state()
+            if ends_early and state.due is None:
+                return
             if over.is_set() or state.due is None:
                 continue
             step = max((state.due - state.now).total_seconds(), 0.0) + 0.001

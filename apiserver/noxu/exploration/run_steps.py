@@ -251,8 +251,15 @@ def more_time(
     end: StepResult,
     is_usual: Callable[[Sequence[tuple[ObjectPlace, Object]]], bool],
 ) -> StepResult:
-    """The end is not the usual one: a controller that is silent may be about to go on, unless it is known to sleep for longer."""
+    """The end is not the usual one: a controller that is silent may be about to go on, unless it is known to sleep for longer.
+
+    And a pod may be about to be ready: as much object time passes as while the workload waits.
+    """
     began, never_idle = time.monotonic(), ""
+    passes = max((step.wanted["timeout"] for step in exploration.workload if step.kind == "wait"), default=0.0)
+    if passes and not is_usual(server.stored()):
+        pass_time(server, passes)
+        never_idle = _settle(server, programs, exploration.quiet)
     for pause in _pauses(server, programs, exploration, programs.known.patience):
         if never_idle or is_usual(server.stored()):
             break
