@@ -20,8 +20,8 @@ from tests.rows import rows
 EXPLORATION = Exploration((ControllerCommand(("true",), directory=Path()),), (), (), jobs=4)
 BEARABLE = [
     ("a run that sleeps most of the time", 6.0, 95.0, 2, 16),
-    ("one that waits for half of the time", 2.4, 4.8, 2, 6),
-    ("one that computes", 3.0, 3.0, 2, 3),
+    ("one that waits for half of the time", 2.4, 4.8, 2, 4),
+    ("one that computes", 3.0, 3.0, 2, 2),
     ("one that keeps several processors busy", 8.0, 2.0, 2, 2),
     ("one that has used nothing that is counted", 0.0, 1.0, 2, 16),
     ("more processors than runs may go on", 3.0, 3.0, 64, 16),

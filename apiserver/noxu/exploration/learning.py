@@ -30,7 +30,6 @@ from noxu.exploration.settings import Exploration
 from noxu.manifests.documents import LoadError
 
 MOST_JOBS: Final = 16  # each takes about 150 MB
-LOAD: Final = 1.5  # runs for each processor that would keep it busy by themselves
 _QUOTA: Final = Path("/sys/fs/cgroup/cpu.max")
 NOT_THERE: Final = (RunFailed, StartError, LoadError, WorkerEnded)
 """What a run raises that needs something that is not in its network, or that cannot have one."""
@@ -122,9 +121,9 @@ def _known(recordings: Sequence[RunRecording]) -> KnownTimes:
 def jobs_for(used: float, seconds: float, processors: int) -> int:
     """How many runs at a time keep the processors busy, of which each uses so many seconds in so many seconds of wall time.
 
-    It is a little more than all of them: a run that has to wait for a processor does not count that as its time.
+    No more, or all of them take longer, and what depends on time is another thing in each.
     """
-    bearable = LOAD * processors * seconds / max(used, 0.01)
+    bearable = processors * seconds / max(used, 0.01)
     return min(max(int(bearable), processors), MOST_JOBS)
 
 
