@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from functools import partial
+from http import HTTPStatus
 from typing import Final
 
 from noxu.api.errors import ApiError
@@ -57,6 +59,8 @@ class InjectFaults(RequestFilter):
                 reader = PartialReader(exchange.backend.reader, hidden)
                 # a new backend: that of the app is shared by all requests
                 exchange.backend = dataclasses.replace(exchange.backend, reader=reader)
+        if self.armed.has_rules(asked, "answer") or self.armed.has_rules(asked, "program answer"):
+            exchange.leaving.append(partial(self._answer, asked))
         hits = self.armed.hits(asked, now)
         if (
             self.armed.has_rules(asked, "program") and self._program(exchange) is not None
@@ -86,6 +90,19 @@ class InjectFaults(RequestFilter):
     async def _strike(self, exchange: Exchange, hits: Sequence[Hit]) -> None:
         for hit in hits:
             await _STRIKES[hit.rule.effect.kind](self, exchange, hit)
+
+    def _answer(self, asked: Asked, exchange: Exchange) -> None:
+        """What the handler has done is committed, and the answer is not sent yet. A request that has failed has done nothing."""
+        if exchange.code >= HTTPStatus.BAD_REQUEST:
+            return
+        now = self._clock.now()
+        breaks = bool(self.armed.hits(asked, now, "answer"))
+        if self.armed.has_rules(asked, "program answer") and (program := self._program(exchange)) is not None:
+            for _ in self.armed.hits(asked, now, "program answer"):
+                self._programs.strike("kill", 0.0, program)
+                breaks = True
+        if breaks:
+            _break(exchange)
 
     def _program(self, exchange: Exchange) -> ProgramUnderTest | None:
         """The program that has sent the request."""
@@ -121,10 +138,7 @@ class InjectFaults(RequestFilter):
         _break(exchange)
         raise ConnectionResetError("a fault was injected: hang")
 
-    async def reset(self, exchange: Exchange, hit: Hit) -> None:
-        if hit.rule.effect.parameters["what"] == "after":
-            exchange.leaving.append(_break)  # the write is committed, and the answer is not sent yet
-            return
+    async def reset(self, exchange: Exchange, _hit: Hit) -> None:
         _break(exchange)
         raise ConnectionResetError("a fault was injected: reset before")
 
@@ -134,14 +148,6 @@ class InjectFaults(RequestFilter):
 
     async def process(self, exchange: Exchange, hit: Hit) -> None:
         wanted, program = hit.rule.effect.parameters, self._program(exchange)
-        if wanted["when"] == "after":
-
-            def kill(exchange: Exchange) -> None:  # the write is committed, and the answer is not sent yet
-                self._programs.strike("kill", 0.0, program)
-                _break(exchange)
-
-            exchange.leaving.append(kill)
-            return
         # what is stopped has its answer waiting in the socket, as of a process that the kernel does not run
         self._programs.strike(wanted["what"], wanted["seconds"], program)
         if wanted["what"] == "kill":

@@ -48,7 +48,7 @@ class Effect(NamedTuple):
     parameters: Mapping[str, Any]
 
 
-Scope = Literal["request", "event", "view", "webhook", "program", "act", "pod"]
+Scope = Literal["request", "answer", "event", "view", "webhook", "program", "program answer", "act", "pod"]
 
 
 class EffectKind(NamedTuple):
@@ -56,6 +56,7 @@ class EffectKind(NamedTuple):
 
     `scope` is what it hits: requests, the events of watches, calls of webhooks, what a client sees as long as the rule is
     on, requests of programs that Noxu has started, simulated pods; `act`: it does something by itself, when its trigger fires.
+    What happens `after` a request hits those that have succeeded, before they are answered: `answer`, `program answer`.
     """
 
     read: Callable[[Json], Mapping[str, Any]]

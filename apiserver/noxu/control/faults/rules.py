@@ -147,6 +147,8 @@ def _parse(rule: Object, name: str, path: str, problems: _Problems) -> Rule:
         problems.append((f"{path}.match.verbs", f"{named[0]} is for {', '.join(kind.verbs)}, so it never hits {asked}"))
     problems.extend(_contract(rule, named[0], parameters, path))
     scope: Scope = "act" if kind.scope == "program" and trigger is not None and "match" not in rule else kind.scope
+    if "after" in (parameters.get("what"), parameters.get("when")):
+        scope = _AFTER.get(scope, scope)
     problems.extend(_acting(rule, scope, path))
     if parameters.get("what") == "resume" and scope == "program":
         problems.append((f"{path}.process", "a paused program asks for nothing: resume needs a trigger, and no match"))
@@ -312,6 +314,7 @@ _LIMITED: Final[Mapping[str, tuple[str, Callable[[Json], Any]]]] = {
     "from": ("since", _moment),
     "until": ("until", _moment),
 }
+_AFTER: Final[Mapping[Scope, Scope]] = {"request": "answer", "program": "program answer"}
 _LEASES: Final = ("lease", "leases", "leases.coordination.k8s.io")
 CHOOSING: Final = ("nth", "every", "times", "probability")
 """Fields that choose among the requests that match."""
