@@ -79,9 +79,14 @@ def test_a_connection_breaks_before_or_after_the_commit(noxu: Noxu, when: str, s
     assert ask(noxu, "POST", MAPS, config_map("a")).status == (409 if stored else 201)
 
 
-def test_of_those_after_the_commit_only_requests_count_that_have_succeeded(noxu: Noxu) -> None:
-    """A second delete finds nothing, and changes nothing."""
+def test_after_the_commit_only_requests_count_that_have_changed_something(noxu: Noxu) -> None:
+    """A second delete finds nothing, and an update may change nothing."""
     noxu.create(config_map("a"), namespace="default")
+    with noxu.fault(resource="configmaps", verbs=["update"], nth=2, reset="after"):
+        for size in ("1", "1", "1"):
+            assert ask(noxu, "PUT", f"{MAPS}/a", config_map("a", size=size)).status == 200
+        with pytest.raises(ConnectionError):
+            ask(noxu, "PUT", f"{MAPS}/a", config_map("a", size="2"))
     with noxu.fault(resource="configmaps", verbs=["delete"], nth=2, reset="after") as fault:
         assert [ask(noxu, "DELETE", f"{MAPS}/a").status for _ in range(3)] == [200, 404, 404]
         noxu.create(config_map("a"), namespace="default")

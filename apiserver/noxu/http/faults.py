@@ -11,6 +11,7 @@ import dataclasses
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
+from itertools import islice
 from typing import Final
 
 from noxu.api.errors import ApiError
@@ -92,8 +93,8 @@ class InjectFaults(RequestFilter):
             await _STRIKES[hit.rule.effect.kind](self, exchange, hit)
 
     def _answer(self, asked: Asked, exchange: Exchange) -> None:
-        """What the handler has done is committed, and the answer is not sent yet. A request that has failed has done nothing."""
-        if exchange.code >= HTTPStatus.BAD_REQUEST:
+        """What the handler has done is committed, and the answer is not sent yet."""
+        if exchange.code >= HTTPStatus.BAD_REQUEST or not _has_changed(exchange):
             return
         now = self._clock.now()
         breaks = bool(self.armed.hits(asked, now, "answer"))
@@ -167,6 +168,19 @@ class InjectFaults(RequestFilter):
     async def store(self, exchange: Exchange, hit: Hit) -> None:
         STORE_FAULT.set(hit.rule.effect.parameters["what"])
         exchange.leaving.append(_end_store_fault)  # the task of a connection handles further requests
+
+
+def _has_changed(exchange: Exchange) -> bool:
+    """Whether a request that may change nothing, though it succeeds, has changed something, as far as that is noted."""
+    journal = exchange.backend.persistence.journal
+    if journal is None or exchange.info.verb not in _MAY_CHANGE_NOTHING:
+        return True
+    newest = islice(reversed(journal.writes), _NEWEST)
+    return any(author.request_id == exchange.id for _revision, _time, author in newest)
+
+
+_MAY_CHANGE_NOTHING: Final = frozenset({"update", "patch", "delete"})
+_NEWEST: Final = 1_000  # notes of writes, which others have made since
 
 
 def _show(exchange: Exchange, moment: str) -> None:
