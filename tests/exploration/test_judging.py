@@ -266,13 +266,13 @@ def test_a_step_that_fails_says_what_the_cluster_warns_of() -> None:
 
 
 @rows(
-    "is_outdated, number",
-    [(False, 1), (True, 0)],
-    ids=["the controller sees the present", "it sees the past"],
+    "known, number",
+    [({}, 1), ({"is_outdated": True}, 0), ({"tries_again": True}, 0)],
+    ids=["the controller sees the present", "it sees the past", "it sleeps before another attempt"],
 )
-def test_a_step_is_compared_unless_the_controller_cannot_know_better(is_outdated: bool, number: int) -> None:
+def test_a_step_is_compared_unless_the_controller_cannot_know_better(known: dict[str, Any], number: int) -> None:
     plan = RunPlan("unobserved", "", moves=({"when": {"step": 1}},))
-    steps = [StepResult(f"step {n}", 0.1, is_outdated=is_outdated and n == 1) for n in range(4)]
+    steps = [StepResult(f"step {n}", 0.1, **(known if n == 1 else {})) for n in range(4)]
     script = Script()
     for change in clean().changes:  # the first step makes another ConfigMap, which the second one puts right
         if change.step == 2 and script.step == 1:
@@ -396,6 +396,24 @@ def test_what_is_deleted_too_early_is_found(run: Script, sentences: list[str]) -
     usual = [deleted_with_its_widget().recording()]
     found = judge(clean_runs(usual, learn(usual)), PLAN, run.recording())
     assert [finding.sentence for finding in found if finding.kind == "deleted"] == sentences
+
+
+@pytest.mark.parametrize(
+    ("statuses", "kinds"), [((), ["not restored", "stuck"]), ((1,), ["exited", "not restored", "stuck"])]
+)
+def test_what_is_not_restored_explains_why_a_later_step_waits_in_vain(
+    statuses: tuple[int, ...], kinds: list[str]
+) -> None:
+    at = {"kind": CONFIGS, "name": "a", "namespace": "default"}
+    plan = RunPlan("drift", "", steps=({"after": 2, "steps": [{"delete": at}]},))
+    script = clean()
+    script.step = 3
+    script.write("workload", "delete", CONFIGS, "a")
+    failures = ["", "", "", "", "waited 30 s until it exists; it does not exist", ""]
+    steps = [StepResult(f"step {n}", 0.1, failure) for n, failure in enumerate(failures)]
+    lives = [Life(0, status, planned=False) for status in (*statuses, None)]
+    found = judge(two_clean_runs(), plan, script.recording(steps=steps, lives=lives))
+    assert [finding.kind for finding in found] == kinds
 
 
 def test_what_a_plan_deletes_may_be_made_again() -> None:
@@ -702,3 +720,18 @@ def test_what_has_been_waited_for_is_shown_first(until: str, lines: list[str]) -
     [stuck] = judge(two_clean_runs(), PLAN, clean().recording(steps=steps))
     assert stuck.sentence == f"step 1 did not succeed: PersistentVolumeClaim default/a: waited 30 s until {until}"
     assert list(stuck.details[:3]) == lines
+
+
+@rows(
+    "tries_again, kinds",
+    [(False, ["stuck"]), (True, [])],
+    ids=["a step fails", "the controller would have needed another attempt"],
+)
+def test_a_controller_that_sleeps_before_another_attempt_is_not_stuck(tries_again: bool, kinds: list[str]) -> None:
+    """Nor is what is missing at the end held against it."""
+    script = clean()
+    script.write("controller", "delete", SECRETS, "a")
+    steps = [StepResult("start", 0.1), StepResult("step 1", 0.1)]
+    steps += [StepResult("step 2", 30.0, "waited 30 s", tries_again=tries_again), StepResult("end", 0.1)]
+    found = judge(two_clean_runs(), PLAN, script.recording(steps=steps))
+    assert [each.kind for each in found if each.kind != "deleted"] == kinds
