@@ -46,12 +46,14 @@ def explored(monkeypatch: pytest.MonkeyPatch, plans: Sequence[RunPlan], *outcome
 
 
 CONFIRMED = [
-    ("the same again", ["deleted"], ["deleted"], "deleted", True, []),
-    ("another one besides", ["deleted"], ["deleted", "missing"], "deleted", True, ["missing"]),
-    ("nothing again", ["deleted"], [], "deleted", False, []),
-    ("another one instead", ["deleted"], ["missing"], "deleted", False, []),
-    ("the gravest does not, as on a busy machine", ["busy", "deleted"], ["deleted"], "deleted", True, []),
-    ("the gravest is new", ["deleted"], ["busy", "deleted"], "deleted", True, ["busy"]),
+    ("the same again", ["deleted"], [["deleted"]], "deleted", True, []),
+    ("another one besides", ["deleted"], [["deleted", "missing"]], "deleted", True, ["missing"]),
+    ("nothing again", ["deleted"], [[]], "deleted", False, []),
+    ("another one instead, by chance", ["deleted"], [["missing"], []], "deleted", False, []),
+    ("the first one, then another one", ["deleted"], [["missing"], ["deleted"]], "deleted", False, []),
+    ("another one with more patience", ["busy"], [["missing"], ["deleted", "missing"]], "missing", True, ["deleted"]),
+    ("the gravest does not, as on a busy machine", ["busy", "deleted"], [["deleted"]], "deleted", True, []),
+    ("the gravest is new", ["deleted"], [["busy", "deleted"]], "deleted", True, ["busy"]),
 ]
 
 
@@ -59,10 +61,10 @@ CONFIRMED = [
     ("first", "again", "kind", "is_stable", "others"), [row[1:] for row in CONFIRMED], ids=[row[0] for row in CONFIRMED]
 )
 def test_a_finding_that_shows_again(
-    first: list[str], again: list[str], kind: str, is_stable: bool, others: list[str]
+    first: list[str], again: list[list[str]], kind: str, is_stable: bool, others: list[str]
 ) -> None:
     with pytest.MonkeyPatch.context() as monkeypatch:
-        [confirmed] = explored(monkeypatch, [PLAN], first, again)
+        [confirmed] = explored(monkeypatch, [PLAN], first, *again)
     assert (confirmed.finding.kind, confirmed.is_stable) == (kind, is_stable)
     assert [other.kind for other in confirmed.others] == others
 

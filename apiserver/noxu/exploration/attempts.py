@@ -89,15 +89,24 @@ def _had_effect(plan: RunPlan, recording: RunRecording) -> bool:
     return bool(fired) or plan.instances > 1 or (bool(plan.steps) and is_done(plan, recording))
 
 
+def _shown_again(judged: Judged, again: Judged) -> RunFinding | None:
+    """The gravest finding of a run that another one shows, too, as that one says it."""
+    shown_again = {each.signature: each for each in reversed(again.findings)}  # the first of each signature
+    return next((shown_again[each.signature] for each in judged.findings if each.signature in shown_again), None)
+
+
 def confirm(exploration: Exploration, learnt: Learnt, judged: Judged, number: int) -> Confirmed:
     """Run the plan again, and leave out what the finding does not need.
 
-    The finding is the gravest of the first run that shows again: on a busy machine graver ones may be about time only.
+    The finding is the gravest of the first run that shows again: on a busy machine graver ones may be about time only. If a patient run
+    shows others only, what comes of an attempt for which the first one had no patience, these are confirmed by one more.
     """
     patient = replace(exploration, quiet=min(exploration.quiet * PATIENCE, 3.0), sleeps=SLEEPS)
     again = attempt(patient, learnt, judged.plan)
-    shown_again = {each.signature: each for each in reversed(again.findings)}  # the first of each signature
-    finding = next((shown_again[each.signature] for each in judged.findings if each.signature in shown_again), None)
+    finding = _shown_again(judged, again)
+    if finding is None and again.findings:
+        once_more = attempt(patient, learnt, judged.plan)
+        again, finding = once_more, _shown_again(again, once_more)
     assert judged.recording is not None
     if finding is None or again.recording is None:
         first, *others = judged.findings
