@@ -698,6 +698,10 @@ metadata:
   name: a
   finalizers:
   - x
+  annotations:
+    a: 'one
+
+      two'
 spec:
   size: 1G
 status:

@@ -170,7 +170,7 @@ def _telling(failure: Sequence[str]) -> list[str]:
     """The lines below the first one of a failure: of an object, what it has been waited for comes first, then all but the metadata."""
     blocks: list[list[str]] = []
     for line in failure[1:]:
-        if line.startswith((" ", "-")) and blocks:
+        if (not line or line.startswith((" ", "-"))) and blocks:  # a text may have empty lines
             blocks[-1].append(line)
         else:
             blocks.append([line])
