@@ -157,7 +157,7 @@ _ERRORS: Final[Mapping[str, Sequence[str]]] = {
     "patch": ("InternalError", "ServiceUnavailable", "TooManyRequests", "Forbidden"),
     "delete": ("InternalError", "ServiceUnavailable", "TooManyRequests"),
     "get": ("InternalError", "ServiceUnavailable", "TooManyRequests"),
-    "list": ("InternalError", "ServiceUnavailable", "TooManyRequests", "Expired"),
+    "list": ("InternalError", "ServiceUnavailable", "TooManyRequests"),
 }
 """A patch is refused with Conflict only if others change the object meanwhile, again and again: their events follow, for which a
 controller may wait. An update may be refused because of what its cache lacks."""
