@@ -96,6 +96,20 @@ def left_by_the_collector() -> Script:
     return script
 
 
+def let_go_when_somebody_deletes_it() -> Script:
+    """The workload asks for a deletion, which the controller ends by removing its finalizer."""
+    script = clean()
+    waiting = {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["x"]}
+    script.write("workload", "delete", WIDGETS, "a")
+    change = script.changes.pop()
+    before = change.before or {}
+    script.changes.append(change._replace(after={**before, "metadata": {**before["metadata"], **waiting}}))
+    script.there[change.place] = script.changes[-1].after or {}
+    script.write("controller", "delete", WIDGETS, "a")
+    script.changes[-1] = script.changes[-1]._replace(verb="patch")
+    return script
+
+
 def a_report_and_a_wish() -> Script:
     """What the controller reports of an object, and what another controller writes, follow from what it wants."""
     script = clean()
@@ -149,6 +163,10 @@ def collected() -> Script:
         ),
         (collected, []),
         (collected_when_nothing_uses_it, []),
+        (
+            let_go_when_somebody_deletes_it,
+            ["widgets.example.com default/a is missing at the end (deleted by the controller at revision 17)"],
+        ),
         (left_by_the_collector, ["the controller deleted configmaps default/a at revision 16"]),
         (
             a_report_and_a_wish,
@@ -172,6 +190,7 @@ def collected() -> Script:
         "the program itself keeps another past",
         "the garbage collector takes away what came too late",
         "the garbage collector takes away what another one protects",
+        "who removes the last finalizer has not asked for the end",
         "what waits for a finalizer counts once, when it begins",
         "what the controller wants comes first",
     ],
