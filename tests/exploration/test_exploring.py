@@ -14,6 +14,7 @@ from noxu.exploration.findings import RunFinding
 from noxu.exploration.judging import clean_runs
 from noxu.exploration.masks import learn
 from noxu.exploration.plans import CLEAN, RunPlan
+from noxu.exploration.recording import RunRecording
 from noxu.exploration.run_programs import KnownTimes
 from noxu.exploration.settings import ControllerCommand, Exploration
 from noxu.values import Object
@@ -39,6 +40,7 @@ def judged(kinds: Sequence[str], plan: RunPlan = PLAN) -> Judged:
 def explored(monkeypatch: pytest.MonkeyPatch, plans: Sequence[RunPlan], *outcomes: Sequence[str]) -> list[Confirmed]:
     """What an exploration confirms whose runs show this, one after the other."""
     runs: Iterator[Sequence[str]] = iter(outcomes)
+    monkeypatch.setattr(attempts, "is_of_the_plan", lambda *_: True)
     for module in (attempts, exploring):
         monkeypatch.setattr(module, "attempt", lambda _, __, plan: judged(next(runs), plan))
     happened = exploring.explore(EXPLORATION, LEARNT, plans, until=float("inf"))
@@ -67,6 +69,26 @@ def test_a_finding_that_shows_again(
         [confirmed] = explored(monkeypatch, [PLAN], first, *again)
     assert (confirmed.finding.kind, confirmed.is_stable) == (kind, is_stable)
     assert [other.kind for other in confirmed.others] == others
+
+
+@rows(
+    "of_clean, of_plan, is_so",
+    [("1", "1", False), ("1", "2", True), ("2", "1", True)],
+    ids=["both are further", "the plan alone", "the clean run alone"],
+)
+def test_a_state_that_a_patient_clean_run_has_too_is_not_of_the_plan(of_clean: str, of_plan: str, is_so: bool) -> None:
+    """The clean runs that were no patient ones have ended with another state than either."""
+
+    def run(size: str) -> RunRecording:
+        script = recordings.clean()
+        script.write("controller", "patch", recordings.CONFIGS, "a", data={"size": size})
+        return script.recording()
+
+    finding = RunFinding("differs", f"{recordings.CONFIGS} default/a", "")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(attempts, "attempt", lambda _, __, plan: Judged(plan, (), run(of_clean), 0.1))
+        shown = Judged(PLAN, [finding], run(of_plan), 0.1)
+        assert attempts.is_of_the_plan(EXPLORATION, LEARNT, shown, finding) is is_so
 
 
 def test_what_was_confirmed_once_is_not_confirmed_again(monkeypatch: pytest.MonkeyPatch) -> None:

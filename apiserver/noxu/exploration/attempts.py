@@ -17,7 +17,7 @@ from noxu.control.faults.shrinking import smallest
 from noxu.exploration import judging, runs
 from noxu.exploration.findings import CleanRuns, RunFinding, is_done
 from noxu.exploration.masks import Mask
-from noxu.exploration.plans import RunPlan
+from noxu.exploration.plans import CLEAN, RunPlan
 from noxu.exploration.recording import RunRecording
 from noxu.exploration.run_programs import KnownTimes
 from noxu.exploration.run_steps import RunFailed
@@ -95,11 +95,25 @@ def _shown_again(judged: Judged, again: Judged) -> RunFinding | None:
     return next((shown_again[each.signature] for each in judged.findings if each.signature in shown_again), None)
 
 
+_STATES: Final = ("missing", "left behind", "differs")
+
+
+def is_of_the_plan(patient: Exploration, learnt: Learnt, judged: Judged, finding: RunFinding) -> bool:
+    """Whether the state of a patient run differs from that of a clean one with the same patience: it may be later in both."""
+    clean = attempt(patient, learnt, CLEAN)
+    if clean.recording is None or judged.recording is None or clean.failed:
+        return True
+    known = judging.clean_runs([clean.recording, *learnt.recordings], learnt.mask)
+    found = judging.judge(known, judged.plan, judged.recording)
+    return any(each.signature == finding.signature for each in found)
+
+
 def confirm(exploration: Exploration, learnt: Learnt, judged: Judged, number: int) -> Confirmed:
     """Run the plan again, and leave out what the finding does not need.
 
     The finding is the gravest of the first run that shows again: on a busy machine graver ones may be about time only. If a patient run
-    shows others only, what comes of an attempt for which the first one had no patience, these are confirmed by one more.
+    shows others only, what comes of an attempt for which the first one had no patience, these are confirmed by one more. A controller
+    that goes on after a second or two is further in a patient run, also in a clean one: that is no finding.
     """
     patient = replace(exploration, quiet=min(exploration.quiet * PATIENCE, 3.0), sleeps=SLEEPS)
     again = attempt(patient, learnt, judged.plan)
@@ -108,6 +122,8 @@ def confirm(exploration: Exploration, learnt: Learnt, judged: Judged, number: in
         once_more = attempt(patient, learnt, judged.plan)
         again, finding = once_more, _shown_again(again, once_more)
     assert judged.recording is not None
+    if finding is not None and finding.kind in _STATES and not is_of_the_plan(patient, learnt, again, finding):
+        finding = None
     if finding is None or again.recording is None:
         first, *others = judged.findings
         return Confirmed(number, first, others, judged.plan, judged.recording, is_stable=False)
