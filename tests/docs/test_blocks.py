@@ -95,6 +95,7 @@ SHOWN: Final = {
     "docs/admission.md text Error from server": "the message of the example, which its test compares",
     "docs/etcd.md text python": "needs both API servers, each with an etcd",
     "docs/explore.md text": "the report of an exploration, which lasts a minute",
+    "docs/explore.md go": "parts of the controller in tests/exploration/examples",
     "docs/explore.md yaml": "needs the files of a project; tests/exploration checks how such files are read",
     "docs/fake-clients.md text": "the log of client-go",
     "docs/workloads.md text": "what a benchmark prints on one machine",

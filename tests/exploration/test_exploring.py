@@ -9,15 +9,16 @@ import pytest
 
 from noxu.exploration import attempts, exploring
 from noxu.exploration.attempts import Confirmed, Judged, Learnt
-from noxu.exploration.exploring import Candidates
+from noxu.exploration.exploring import Candidates, HeldFindings
 from noxu.exploration.findings import RunFinding
-from noxu.exploration.judging import clean_runs
+from noxu.exploration.judging import clean_runs, judge
 from noxu.exploration.masks import learn
 from noxu.exploration.plans import CLEAN, RunPlan
 from noxu.exploration.run_programs import KnownTimes
 from noxu.exploration.settings import ControllerCommand, Exploration
 from noxu.values import Object
 from tests.exploration import recordings
+from tests.exploration.recordings import Script
 from tests.rows import rows
 
 EXPLORATION = Exploration((ControllerCommand(("true",), directory=Path()),), (), (), jobs=1)
@@ -37,23 +38,27 @@ def judged(kinds: Sequence[str], plan: RunPlan = PLAN) -> Judged:
 
 
 def explored(
-    monkeypatch: pytest.MonkeyPatch, plans: Sequence[RunPlan], *outcomes: Sequence[str], usual: Sequence[str] = ()
+    monkeypatch: pytest.MonkeyPatch, plans: Sequence[RunPlan], *outcomes: Sequence[str], noise: Sequence[str] = ()
 ) -> list[Confirmed]:
-    """What an exploration confirms whose runs show this, one after the other, and clean runs what is usual."""
+    """What an exploration confirms whose runs show this, one after the other, and one more clean run shows the noise."""
     runs: Iterator[Sequence[str]] = iter(outcomes)
+    monkeypatch.setattr(exploring, "patient_clean_run", lambda *_: RECORDING)
+    monkeypatch.setattr(exploring, "is_noise", lambda *_: _[-1].finding.kind in noise)
     for module in (attempts, exploring):
-        monkeypatch.setattr(module, "attempt", lambda _, __, plan: judged(usual if plan.is_clean else next(runs), plan))
+        monkeypatch.setattr(module, "attempt", lambda _, __, plan: judged(next(runs), plan))
     happened = exploring.explore(EXPLORATION, LEARNT, plans, until=float("inf"))
     return [happening for happening in happened if isinstance(happening, Confirmed)]
 
 
 CONFIRMED = [
-    ("the same again", ["deleted"], ["deleted"], "deleted", True, []),
-    ("another one besides", ["deleted"], ["deleted", "missing"], "deleted", True, ["missing"]),
-    ("nothing again", ["deleted"], [], "deleted", False, []),
-    ("another one instead", ["deleted"], ["missing"], "deleted", False, []),
-    ("the gravest does not, as on a busy machine", ["busy", "deleted"], ["deleted"], "deleted", True, []),
-    ("the gravest is new", ["deleted"], ["busy", "deleted"], "deleted", True, ["busy"]),
+    ("the same again", ["deleted"], [["deleted"]], "deleted", True, []),
+    ("another one besides", ["deleted"], [["deleted", "missing"]], "deleted", True, ["missing"]),
+    ("nothing again", ["deleted"], [[]], "deleted", False, []),
+    ("another one instead, by chance", ["deleted"], [["missing"], []], "deleted", False, []),
+    ("the first one, then another one", ["deleted"], [["missing"], ["deleted"]], "deleted", False, []),
+    ("another one with more patience", ["busy"], [["missing"], ["deleted", "missing"]], "missing", True, ["deleted"]),
+    ("the gravest does not, as on a busy machine", ["busy", "deleted"], [["deleted"]], "deleted", True, []),
+    ("the gravest is new", ["deleted"], [["busy", "deleted"]], "deleted", True, ["busy"]),
 ]
 
 
@@ -61,18 +66,62 @@ CONFIRMED = [
     ("first", "again", "kind", "is_stable", "others"), [row[1:] for row in CONFIRMED], ids=[row[0] for row in CONFIRMED]
 )
 def test_a_finding_that_shows_again(
-    first: list[str], again: list[str], kind: str, is_stable: bool, others: list[str]
+    first: list[str], again: list[list[str]], kind: str, is_stable: bool, others: list[str]
 ) -> None:
     with pytest.MonkeyPatch.context() as monkeypatch:
-        [confirmed] = explored(monkeypatch, [PLAN], first, again)
+        [confirmed] = explored(monkeypatch, [PLAN], first, *again)
     assert (confirmed.finding.kind, confirmed.is_stable) == (kind, is_stable)
     assert [other.kind for other in confirmed.others] == others
 
 
-def test_what_another_clean_run_shows_is_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two clean runs may have shown the same by chance, such as the order of two lines."""
-    [found] = explored(monkeypatch, [PLAN], ["deleted"], ["deleted"], usual=["deleted"])
+def test_what_another_clean_run_shows_is_no_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    [found] = explored(monkeypatch, [PLAN], ["deleted"], ["deleted"], noise=["deleted"])
     assert (found.is_stable, found.is_noise) == (False, True)
+
+
+def test_a_finding_waits_for_the_clean_run() -> None:
+    held, [first, second] = HeldFindings(lambda *_: False), [confirmed_as(number) for number in (1, 2)]
+    assert held.settled(judged(["deleted"])) == [judged(["deleted"])]
+    assert held.settled(first) == []
+    assert held.settled(RECORDING) == [first]
+    assert held.settled(second) == [second]
+
+
+def test_without_a_clean_run_nothing_is_noise() -> None:
+    held, found = HeldFindings(lambda *_: True), confirmed_as(1)
+    assert (held.settled(found), held.settled(None)) == ([], [found])
+
+
+def confirmed_as(number: int) -> Confirmed:
+    return Confirmed(number, SENTENCES["deleted"], (), PLAN, RECORDING, is_stable=True)
+
+
+def further(size: str) -> Script:
+    """A run in which the controller goes on after a second: the usual clean runs have ended before."""
+    script = recordings.clean()
+    script.write("controller", "patch", recordings.CONFIGS, "a", data={"size": size})
+    return script
+
+
+def with_another_secret() -> Script:
+    script = further("3")
+    script.write("controller", "patch", recordings.SECRETS, "a", type="other")
+    return script
+
+
+NOISE = [
+    ("a patient run is further, also a clean one", further("1"), recordings.CONFIGS, True),
+    ("what differs among clean runs is noise, whatever it is here", further("3"), recordings.CONFIGS, True),
+    ("another object differs", with_another_secret(), recordings.SECRETS, False),
+]
+
+
+@rows(("script", "resource", "expected"), [row[1:] for row in NOISE], ids=[row[0] for row in NOISE])
+def test_which_findings_one_more_clean_run_makes_noise(script: Script, resource: str, expected: bool) -> None:
+    recording = script.recording()
+    finding = next(each for each in judge(LEARNT.clean, PLAN, recording) if each.subject.startswith(resource))
+    confirmed = Confirmed(1, finding, (), PLAN, recording, is_stable=True)
+    assert attempts.is_noise(EXPLORATION, LEARNT, further("1").recording(), confirmed) is expected
 
 
 def test_what_was_confirmed_once_is_not_confirmed_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,6 +96,20 @@ def left_by_the_collector() -> Script:
     return script
 
 
+def let_go_when_somebody_deletes_it() -> Script:
+    """The workload asks for a deletion, which the controller ends by removing its finalizer."""
+    script = clean()
+    waiting = {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["x"]}
+    script.write("workload", "delete", WIDGETS, "a")
+    change = script.changes.pop()
+    before = change.before or {}
+    script.changes.append(change._replace(after={**before, "metadata": {**before["metadata"], **waiting}}))
+    script.there[change.place] = script.changes[-1].after or {}
+    script.write("controller", "delete", WIDGETS, "a")
+    script.changes[-1] = script.changes[-1]._replace(verb="patch")
+    return script
+
+
 def a_report_and_a_wish() -> Script:
     """What the controller reports of an object, and what another controller writes, follow from what it wants."""
     script = clean()
@@ -149,6 +163,10 @@ def collected() -> Script:
         ),
         (collected, []),
         (collected_when_nothing_uses_it, []),
+        (
+            let_go_when_somebody_deletes_it,
+            ["widgets.example.com default/a is missing at the end (deleted by the controller at revision 17)"],
+        ),
         (left_by_the_collector, ["the controller deleted configmaps default/a at revision 16"]),
         (
             a_report_and_a_wish,
@@ -172,6 +190,7 @@ def collected() -> Script:
         "the program itself keeps another past",
         "the garbage collector takes away what came too late",
         "the garbage collector takes away what another one protects",
+        "who removes the last finalizer has not asked for the end",
         "what waits for a finalizer counts once, when it begins",
         "what the controller wants comes first",
     ],
@@ -266,13 +285,13 @@ def test_a_step_that_fails_says_what_the_cluster_warns_of() -> None:
 
 
 @rows(
-    "is_outdated, number",
-    [(False, 1), (True, 0)],
-    ids=["the controller sees the present", "it sees the past"],
+    "known, number",
+    [({}, 1), ({"is_outdated": True}, 0), ({"tries_again": True}, 0)],
+    ids=["the controller sees the present", "it sees the past", "it sleeps before another attempt"],
 )
-def test_a_step_is_compared_unless_the_controller_cannot_know_better(is_outdated: bool, number: int) -> None:
+def test_a_step_is_compared_unless_the_controller_cannot_know_better(known: dict[str, Any], number: int) -> None:
     plan = RunPlan("unobserved", "", moves=({"when": {"step": 1}},))
-    steps = [StepResult(f"step {n}", 0.1, is_outdated=is_outdated and n == 1) for n in range(4)]
+    steps = [StepResult(f"step {n}", 0.1, **(known if n == 1 else {})) for n in range(4)]
     script = Script()
     for change in clean().changes:  # the first step makes another ConfigMap, which the second one puts right
         if change.step == 2 and script.step == 1:
@@ -396,6 +415,24 @@ def test_what_is_deleted_too_early_is_found(run: Script, sentences: list[str]) -
     usual = [deleted_with_its_widget().recording()]
     found = judge(clean_runs(usual, learn(usual)), PLAN, run.recording())
     assert [finding.sentence for finding in found if finding.kind == "deleted"] == sentences
+
+
+@pytest.mark.parametrize(
+    ("statuses", "kinds"), [((), ["not restored", "stuck"]), ((1,), ["exited", "not restored", "stuck"])]
+)
+def test_what_is_not_restored_explains_why_a_later_step_waits_in_vain(
+    statuses: tuple[int, ...], kinds: list[str]
+) -> None:
+    at = {"kind": CONFIGS, "name": "a", "namespace": "default"}
+    plan = RunPlan("drift", "", steps=({"after": 2, "steps": [{"delete": at}]},))
+    script = clean()
+    script.step = 3
+    script.write("workload", "delete", CONFIGS, "a")
+    failures = ["", "", "", "", "waited 30 s until it exists; it does not exist", ""]
+    steps = [StepResult(f"step {n}", 0.1, failure) for n, failure in enumerate(failures)]
+    lives = [Life(0, status, planned=False) for status in (*statuses, None)]
+    found = judge(two_clean_runs(), plan, script.recording(steps=steps, lives=lives))
+    assert [finding.kind for finding in found] == kinds
 
 
 def test_what_a_plan_deletes_may_be_made_again() -> None:
@@ -699,6 +736,10 @@ metadata:
   name: a
   finalizers:
   - x
+  annotations:
+    a: 'one
+
+      two'
 spec:
   size: 1G
 status:
@@ -721,3 +762,18 @@ def test_what_has_been_waited_for_is_shown_first(until: str, lines: list[str]) -
     [stuck] = judge(two_clean_runs(), PLAN, clean().recording(steps=steps))
     assert stuck.sentence == f"step 1 did not succeed: PersistentVolumeClaim default/a: waited 30 s until {until}"
     assert list(stuck.details[:3]) == lines
+
+
+@rows(
+    "tries_again, kinds",
+    [(False, ["stuck"]), (True, [])],
+    ids=["a step fails", "the controller would have needed another attempt"],
+)
+def test_a_controller_that_sleeps_before_another_attempt_is_not_stuck(tries_again: bool, kinds: list[str]) -> None:
+    """Nor is what is missing at the end held against it."""
+    script = clean()
+    script.write("controller", "delete", SECRETS, "a")
+    steps = [StepResult("start", 0.1), StepResult("step 1", 0.1)]
+    steps += [StepResult("step 2", 30.0, "waited 30 s", tries_again=tries_again), StepResult("end", 0.1)]
+    found = judge(two_clean_runs(), PLAN, script.recording(steps=steps))
+    assert [each.kind for each in found if each.kind != "deleted"] == kinds

@@ -362,3 +362,42 @@ def test_a_program_that_sleeps_before_it_tries_again_is_waited_for(
     run_steps.more_time(server, programs(machine), exploration, done, lambda stored: stored == MADE)
     assert (machine.stored() == MADE) is succeeds
     assert slept <= machine.now <= slept + BEFORE_SLEEP + 3 * QUIET
+
+
+def refused(*ids: str, rule: str = "refused") -> list[Any]:
+    asked = {"verb": "create", "resource": "configmaps"}
+    return [{"rule": rule, "request": {**asked, "id": each}} for each in ids]
+
+
+@rows(
+    "fired, asked, sleeps, is_so",
+    [
+        (refused("1", "2"), ["1", "2"], 60.0, True),
+        (refused("1", "2"), ["1", "2"], 2.0, True),
+        (refused("1", "2"), ["1", "2", "3"], 60.0, False),
+        (refused("1", "2"), ["1", "2"], 0.0, False),
+        (refused("1"), ["1"], 60.0, False),
+        ([*refused("0", rule="another"), *refused("1")], ["0", "1"], 60.0, False),
+        ([{"rule": "refused", "move": {}}], [], 60.0, False),
+        ([], ["1"], 60.0, False),
+    ],
+    ids=[
+        "a minute after each refusal",
+        "a short while after each",
+        "the next attempt was not refused by the plan",
+        "it is not known to sleep",
+        "nothing says that it will try again",
+        "nor that it has",
+        "no request was hit",
+        "no fault",
+    ],
+)
+def test_a_program_tries_again_if_it_has_and_sleeps_since_the_plan_refused_that(
+    fired: list[Any], asked: list[str], sleeps: float, is_so: bool
+) -> None:
+    requests = [SimpleNamespace(user="controller", verb="create", resource="configmaps", id=each) for each in asked]
+    requests.append(SimpleNamespace(user="controller", verb="patch", resource="widgets", id="status"))
+    requests.append(SimpleNamespace(user="workload", verb="create", resource="configmaps", id="another"))
+    server: Any = SimpleNamespace(requests=lambda: requests, asleep_for=lambda most, least: min(sleeps, most))
+    there: Any = SimpleNamespace(users=["controller"])
+    assert run_steps.tries_again(server, there, fired) is is_so

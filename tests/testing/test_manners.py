@@ -99,6 +99,15 @@ def test_a_hot_loop_and_what_ends_it(noxu: Noxu, operator: Client) -> None:
     assert noxu.report().habits == {"hot_loops": 1}
 
 
+def test_an_object_that_is_made_anew_is_another_one(noxu: Noxu, operator: Client) -> None:
+    for _ in range(2):
+        noxu.create(config_map(size="1"))
+        for n in range(6):
+            operator.patch(f"{MAPS}/a", metadata={"annotations": {"n": str(n)}})
+        noxu.delete("configmaps", "a")
+    assert noxu.report().habits == {}
+
+
 def test_a_fight(noxu: Noxu, operator: Client) -> None:
     noxu.create(config_map(size="1"))
     rival = Client(noxu, "rival/v2")

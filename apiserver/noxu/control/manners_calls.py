@@ -93,10 +93,10 @@ async def _observed_writes(
     return observed
 
 
-async def _changed(event: Event) -> tuple[str, ...]:
+async def _changed(event: Event) -> tuple[str, ...] | None:
     before, after = None if event.previous is None else event.previous.value, event.value
     if not before or not after:
-        return ()
+        return None
     return tuple(await offload(len(before) + len(after), lambda: changed_paths(decoded(before), decoded(after))))
 
 

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from noxu.config import StartError
 from noxu.control.faults.shrinking import smallest
-from noxu.exploration import judging, runs
+from noxu.exploration import judging, masks, runs
 from noxu.exploration.findings import CleanRuns, RunFinding, is_done
 from noxu.exploration.masks import Mask
 from noxu.exploration.plans import CLEAN, RunPlan
@@ -74,6 +74,16 @@ def clean_run(exploration: Exploration, learnt: Learnt) -> RunRecording:
     return runs.run(exploration, CLEAN, learnt.known)
 
 
+def patient_clean_run(exploration: Exploration, learnt: Learnt) -> RunRecording | None:
+    """One more, with the patience of a run that confirms; None if it could not be made, or is no clean one this time."""
+    recording = attempt(_patient(exploration), learnt, CLEAN).recording
+    return None if recording is None or judging.judge_clean(recording) else recording
+
+
+def _patient(exploration: Exploration) -> Exploration:
+    return replace(exploration, quiet=min(exploration.quiet * PATIENCE, 3.0), sleeps=SLEEPS)
+
+
 def attempt(exploration: Exploration, learnt: Learnt, plan: RunPlan) -> Judged:
     """Run a plan, and judge it."""
     began = time.monotonic()
@@ -94,15 +104,32 @@ def _had_effect(plan: RunPlan, recording: RunRecording) -> bool:
     return bool(fired) or plan.instances > 1 or (bool(plan.steps) and is_done(plan, recording))
 
 
+def _shown_again(judged: Judged, again: Judged) -> RunFinding | None:
+    """The gravest finding of a run that another one shows, too, as that one says it."""
+    shown_again = {each.signature: each for each in reversed(again.findings)}  # the first of each signature
+    return next((shown_again[each.signature] for each in judged.findings if each.signature in shown_again), None)
+
+
+def is_noise(exploration: Exploration, learnt: Learnt, clean: RunRecording, confirmed: Confirmed) -> bool:
+    """Whether a finding goes away with one more clean run: what differs, differs there, too, or is later in any patient run."""
+    recordings = [*learnt.recordings, clean]
+    usual = judging.clean_runs(recordings, masks.learn(recordings, exploration.ignore))
+    found = judging.judge(usual, confirmed.plan, confirmed.recording)
+    return not any(each.signature == confirmed.finding.signature for each in found)
+
+
 def confirm(exploration: Exploration, learnt: Learnt, judged: Judged, number: int) -> Confirmed:
     """Run the plan again, and leave out what the finding does not need.
 
-    The finding is the gravest of the first run that shows again: on a busy machine graver ones may be about time only.
+    The finding is the gravest of the first run that shows again: on a busy machine graver ones may be about time only. If a patient run
+    shows others only, what comes of an attempt for which the first one had no patience, these are confirmed by one more.
     """
-    patient = replace(exploration, quiet=min(exploration.quiet * PATIENCE, 3.0), sleeps=SLEEPS)
+    patient = _patient(exploration)
     again = attempt(patient, learnt, judged.plan)
-    shown_again = {each.signature: each for each in reversed(again.findings)}  # the first of each signature
-    finding = next((shown_again[each.signature] for each in judged.findings if each.signature in shown_again), None)
+    finding = _shown_again(judged, again)
+    if finding is None and again.findings:
+        once_more = attempt(patient, learnt, judged.plan)
+        again, finding = once_more, _shown_again(again, once_more)
     assert judged.recording is not None
     if finding is None or again.recording is None:
         first, *others = judged.findings

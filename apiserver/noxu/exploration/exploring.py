@@ -17,9 +17,10 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from noxu.exploration import runs
-from noxu.exploration.attempts import Confirmed, Judged, Learnt, attempt, confirm
+from noxu.exploration.attempts import Confirmed, Judged, Learnt, attempt, confirm, is_noise, patient_clean_run
 from noxu.exploration.findings import RunFinding
-from noxu.exploration.plans import CLEAN, RunPlan
+from noxu.exploration.plans import RunPlan
+from noxu.exploration.recording import RunRecording
 from noxu.exploration.run_workers import RunWorkers
 from noxu.exploration.runs import RunInterrupted
 from noxu.exploration.settings import Exploration
@@ -77,17 +78,18 @@ def explore(
 
     With the first that is to be confirmed another clean run begins: what it shows, too, is noise that was not known yet.
     """
-    candidates = Candidates()
+    candidates, held = Candidates(), HeldFindings(partial(is_noise, exploration, learnt))
     jobs = learnt.jobs if len(plans) > 1 else 1
     waiting = list(plans)
-    found: list[Callable[[], Judged | Confirmed]] = []  # to be confirmed, before other plans
-    running: set[Future[Judged | Confirmed]] = set()
+    found: list[Callable[[], _Outcome]] = []  # to be confirmed, before other plans
+    running: set[Future[_Outcome]] = set()
     run: Callable[[RunPlan], Judged] = partial(attempt, exploration, learnt)
     run_again: Callable[[Judged, int], Confirmed] = partial(confirm, exploration, learnt)
+    run_clean: Callable[[], RunRecording | None] = partial(patient_clean_run, exploration, learnt)
     with contextlib.ExitStack() as open_:
         if jobs > 1:
             workers = open_.enter_context(RunWorkers(exploration, learnt, own_networks=learnt.has_networks))
-            run, run_again = workers.attempt, workers.confirm
+            run, run_again, run_clean = workers.attempt, workers.confirm, workers.patient_clean_run
         pool = open_.enter_context(ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="noxu-explore"))
         try:
             while True:
@@ -98,20 +100,52 @@ def explore(
                 if not running:
                     return
                 done, running = wait(running, return_when=FIRST_COMPLETED)
-                for outcome in [each for future in done for each in candidates.settled(future.result())]:
-                    if isinstance(outcome, Judged):
-                        chosen = candidates.judged(outcome)
+                for happening in [each for future in done for each in held.settled(future.result())]:
+                    if isinstance(happening, Judged):
+                        chosen = candidates.judged(happening)
                     else:
-                        chosen = candidates.confirmed(outcome)
+                        chosen = candidates.confirmed(happening)
                     if chosen is not None:
-                        found += [partial(run, CLEAN)] if candidates.number == 1 else []
+                        found += [run_clean] if candidates.number == 1 else []
                         found.append(partial(run_again, chosen, candidates.number))
-                    yield outcome
+                    yield happening
         except RunInterrupted:
             return
         except BaseException:  # such as KeyboardInterrupt: what runs must not keep it waiting
             runs.interrupt()
             raise
+
+
+_Outcome: TypeAlias = Judged | Confirmed | RunRecording | None
+"""Of a run; that of the clean one is a recording, or None."""
+
+
+class HeldFindings:
+    """What has shown again waits for one more clean run, which may show it, too. `is_noise` is asked with that and a finding."""
+
+    def __init__(self, is_noise: Callable[[RunRecording, Confirmed], bool]) -> None:
+        self._is_noise = is_noise
+        self._waiting: list[Confirmed] = []
+        self._clean: RunRecording | None = None
+        self._is_over = False
+
+    def settled(self, outcome: _Outcome) -> list[Judged | Confirmed]:
+        """What is known for good when a run has ended."""
+        if isinstance(outcome, Judged):
+            return [outcome]
+        if isinstance(outcome, Confirmed):
+            self._waiting.append(outcome)
+        else:
+            self._clean, self._is_over = outcome, True
+        if not self._is_over:
+            return []
+        released, self._waiting = self._waiting, []
+        return [self._judged(each) for each in released]
+
+    def _judged(self, confirmed: Confirmed) -> Confirmed:
+        if not confirmed.is_stable or self._clean is None or not self._is_noise(self._clean, confirmed):
+            return confirmed
+        return confirmed._replace(is_stable=False, is_noise=True)
 
 
 # -- confirming -------------------------------------------------------------------------------------------------------
@@ -128,7 +162,7 @@ def _identity(plan: RunPlan, finding: RunFinding) -> Identity:
 class Candidates:
     """Which plans are run again: of those that show the same one, and if it does not show that again, another one.
 
-    What a plan shows by chance must not hide what another one shows each time. What a clean run shows, too, is noise.
+    What a plan shows by chance must not hide what another one shows each time.
     """
 
     def __init__(self) -> None:
@@ -138,25 +172,6 @@ class Candidates:
         self._chosen: dict[int, Identity] = {}
         self._attempts: Counter[Identity] = Counter()
         self._others: dict[Identity, list[Judged]] = {}
-        self._noise: frozenset[tuple[str, str]] | None = None
-        """The signatures of what the clean run has shown; None: it has not ended."""
-        self._held: list[Confirmed] = []
-
-    def settled(self, outcome: Judged | Confirmed) -> list[Judged | Confirmed]:
-        """What is known for good by now: a finding waits for the clean run."""
-        if isinstance(outcome, Judged) and not outcome.plan.is_clean:
-            return [outcome]
-        if isinstance(outcome, Judged):
-            self._noise = frozenset(finding.signature for finding in outcome.findings)
-        else:
-            self._held.append(outcome)
-        if self._noise is None:
-            return []
-        held, self._held = self._held, []
-        return [
-            each._replace(is_stable=False, is_noise=True) if each.finding.signature in self._noise else each
-            for each in held
-        ]
 
     def judged(self, judged: Judged) -> Judged | None:
         """It, if it is to be confirmed now."""

@@ -14,7 +14,8 @@
     invariant    a condition of the person does not hold
 
 What a plan causes by itself is not held against the controller: objects that the plan deletes may be created again. If a
-step is stuck, the end is not compared, because the workload has not happened. All functions are pure.
+step is stuck, the end is not compared, because the workload has not happened. A controller that sleeps until it tries again what
+the plan has refused several times is not stuck, and its state is none to compare. All functions are pure.
 """
 
 from __future__ import annotations
@@ -84,8 +85,14 @@ def judge(clean: CleanRuns, plan: RunPlan, recording: RunRecording) -> list[RunF
     run = masked(recording, clean.mask)
     if plan.klass == "spec":  # another spec is other objects, for as long as it lasts
         return findings or [*unusual_states.not_led_back(plan, run)]
+    kinds = {finding.kind for finding in findings}
+    if any(step.failure and step.tries_again for step in recording.steps):
+        return findings  # there was no time for what the workload waits for
+    if "stuck" in kinds and "busy" not in kinds:  # a later step waits for what is not restored
+        restored = [*unusual_states.not_restored(plan, run)]
+        findings = sorted([*restored, *findings], key=lambda finding: finding.kind != "exited")
     findings += unusual_writes.taken_away(clean, plan, run)
-    if not any(finding.kind in ("stuck", "busy") for finding in findings):
+    if not kinds & {"stuck", "busy"}:
         findings += unusual_states.not_restored(plan, run)
         findings += unusual_writes.made_again(clean, plan, run)
         findings += unusual_states.at_end(clean, plan, run, {finding.subject for finding in findings})
@@ -147,7 +154,7 @@ _LINES: Final = 11
 
 def _stuck(recording: RunRecording, leaving_out: range = range(0)) -> Iterator[RunFinding]:
     for n, step in enumerate(recording.steps):
-        if step.failure and n not in leaving_out:
+        if step.failure and not step.tries_again and n not in leaving_out:
             first = step.failure.strip().splitlines()
             yield RunFinding(
                 "stuck",
@@ -163,7 +170,7 @@ def _telling(failure: Sequence[str]) -> list[str]:
     """The lines below the first one of a failure: of an object, what it has been waited for comes first, then all but the metadata."""
     blocks: list[list[str]] = []
     for line in failure[1:]:
-        if line.startswith((" ", "-")) and blocks:
+        if (not line or line.startswith((" ", "-"))) and blocks:  # a text may have empty lines
             blocks[-1].append(line)
         else:
             blocks.append([line])

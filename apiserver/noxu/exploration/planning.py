@@ -172,11 +172,13 @@ def _ambiguous(considered: Considered) -> Iterator[RunPlan]:
 _ERRORS: Final[Mapping[str, Sequence[str]]] = {
     "create": ("InternalError", "ServiceUnavailable", "TooManyRequests", "Forbidden"),
     "update": ("Conflict", "InternalError", "ServiceUnavailable", "TooManyRequests", "Forbidden"),
-    "patch": ("Conflict", "InternalError", "ServiceUnavailable", "TooManyRequests", "Forbidden"),
+    "patch": ("InternalError", "ServiceUnavailable", "TooManyRequests", "Forbidden"),
     "delete": ("InternalError", "ServiceUnavailable", "TooManyRequests"),
     "get": ("InternalError", "ServiceUnavailable", "TooManyRequests"),
-    "list": ("InternalError", "ServiceUnavailable", "TooManyRequests", "Expired"),
+    "list": ("InternalError", "ServiceUnavailable", "TooManyRequests"),
 }
+"""A patch is refused with Conflict only if others change the object meanwhile, again and again: their events follow, for which a
+controller may wait. An update may be refused because of what its cache lacks."""
 _TIMES: Final = (1, 3)
 _TELLING: Final = ("Conflict", "InternalError")
 """A single one of another error shows what these show, or what three of it show: its plans come last."""

@@ -95,7 +95,8 @@ class Life(NamedTuple):
 class StepResult(NamedTuple):
     """`failure` "": the step has succeeded, and the run has become idle. `seconds` of wall time.
 
-    `is_outdated`: when it was done, a plan showed the past to the controller, which cannot know better.
+    `is_outdated`: when it was done, a plan showed the past to the controller, which cannot know better. `tries_again`: the plan had
+    refused the last attempts of the controller, which slept until the next one.
     """
 
     title: str
@@ -103,6 +104,7 @@ class StepResult(NamedTuple):
     failure: str = ""
     never_idle: str = ""
     is_outdated: bool = False
+    tries_again: bool = False
 
 
 @dataclass(frozen=True, slots=True)

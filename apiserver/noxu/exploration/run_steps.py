@@ -31,6 +31,7 @@ WITH_VIEW: Final = 1.5  # seconds for a run to become idle whose controller sees
 SILENT: Final = 0.3  # seconds
 LISTS_WITHIN: Final = 5.0  # seconds
 LOOKS_AT_SLEEP: Final = 1.0  # seconds
+MOST_SLEEP: Final = 70.0  # seconds between two attempts: kopf waits for a minute
 BEFORE_SLEEP: Final = 8.0  # seconds: kopf ends what it has for an object when nothing has come of it for 5 s
 
 
@@ -266,6 +267,20 @@ def more_time(
         time.sleep(pause)
         never_idle = _settle(server, programs, exploration.quiet)
     return StepResult(end.title, end.seconds + time.monotonic() - began, never_idle=never_idle)
+
+
+def tries_again(server: ExploredServer, programs: RunPrograms, fired: Sequence[Object]) -> bool:
+    """Whether a plan has refused the last attempts of a program, which has tried again before, and sleeps until the next one."""
+    *earlier, last = [hit for hit in fired if "request" in hit] or [{}]
+    if not any(hit["rule"] == last["rule"] for hit in earlier):
+        return False
+    asked = last["request"]
+    same = [
+        request.id
+        for request in server.requests()
+        if request.user in programs.users and (request.verb, request.resource) == (asked["verb"], asked["resource"])
+    ]
+    return same[-1:] == [asked["id"]] and server.asleep_for(MOST_SLEEP, 0.0) > 0
 
 
 def _settle(server: ExploredServer, programs: RunPrograms, quiet: float, within: float = 0.0) -> str:

@@ -1,6 +1,6 @@
 """Runs in processes of their own, so that several at a time do not wait for each other: threads share one interpreter.
 
-    explore ── (exploration, learnt), then ("clean_run",), ("attempt", plan) or ("confirm", judged, number) ──▶ worker
+    explore ── (exploration, learnt), then ("attempt", plan), ("confirm", judged, number) or ("clean_run",) ──▶ worker
             ◀──────────── (True, what that returns) or (False, what that raises) ────────────
 
 A worker is a process of this interpreter, in a session of its own: signals of the terminal do not reach it. It ends what it runs on
@@ -34,7 +34,7 @@ from typing import Any, BinaryIO, Final, Self
 
 from noxu import garbage
 from noxu.exploration import pod_mounts, processes, python_programs, runs
-from noxu.exploration.attempts import Confirmed, Judged, Learnt, attempt, clean_run, confirm
+from noxu.exploration.attempts import Confirmed, Judged, Learnt, attempt, clean_run, confirm, patient_clean_run
 from noxu.exploration.plans import RunPlan
 from noxu.exploration.recording import RunRecording
 from noxu.exploration.run_steps import RunFailed
@@ -48,7 +48,9 @@ except ImportError:  # Windows
 ENDS_WITHIN: Final = 10.0  # seconds, after which a worker is killed
 OWN_NETWORK: Final = "own-network"
 _WORK: Final = "import sys; from noxu.exploration import run_workers; run_workers.work(*sys.argv[1:])"
-_CALLS: Final[dict[str, Callable[..., object]]] = {"clean_run": clean_run, "attempt": attempt, "confirm": confirm}
+_CALLS: Final[dict[str, Callable[..., object]]] = {
+    called.__name__: called for called in (clean_run, patient_clean_run, attempt, confirm)
+}
 _NEW_NETWORK: Final = 0x40000000  # CLONE_NEWNET
 _SET_FLAGS: Final = 0x8914  # SIOCSIFFLAGS
 _UP: Final = 0x1 | 0x40  # IFF_UP, IFF_RUNNING
@@ -79,6 +81,14 @@ class RunWorkers:
     def clean_run(self) -> RunRecording:
         """As `attempts.clean_run`. Raises RunFailed, StartError, LoadError, RunInterrupted, WorkerEnded."""
         recording: RunRecording = self._ask("clean_run")
+        return recording
+
+    def patient_clean_run(self) -> RunRecording | None:
+        """As `attempts.patient_clean_run`. Raises RunInterrupted."""
+        try:
+            recording: RunRecording | None = self._ask("patient_clean_run")
+        except WorkerEnded:
+            return None
         return recording
 
     def attempt(self, plan: RunPlan) -> Judged:

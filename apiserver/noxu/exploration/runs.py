@@ -183,7 +183,8 @@ def _run(
                 bounds.append(server.revision)
                 server.begin_step(moves, number)
                 before = dict(server.stored()) if exploration.resync and number in own else {}
-                results.append(run_steps.run_step(server, programs, step, exploration, number, moves))
+                result = run_steps.run_step(server, programs, step, exploration, number, moves)
+                results.append(result._replace(tries_again=run_steps.tries_again(server, programs, faults.fired)))
                 if before:
                     run_steps.until_restored(server, programs, exploration, before)
                 if results[-1].failure and not said:
@@ -199,6 +200,7 @@ def _run(
         if not results[-1].never_idle and not is_usual(changes, objects):
             results[-1] = run_steps.more_time(server, programs, exploration, results[-1], partial(is_usual, changes))
             changes, objects = server.changes(loaded, bounds), server.stored()
+        results[-1] = results[-1]._replace(tries_again=run_steps.tries_again(server, programs, fired))
         requests, refusals, habits = _requests(server), _refusals(server), server.habits()
         lives = run_programs.lives(programs, fired)
         waited = began_fair - (programs.clock() - time.monotonic())

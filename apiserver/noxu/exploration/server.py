@@ -82,12 +82,12 @@ class ExploredServer(Noxu):
             return until >= moment
         return False
 
-    def asleep_for(self, most: float) -> float:
-        """In how many seconds at most the first program wakes by itself, if that is known and in NAP to `most` seconds; else 0."""
+    def asleep_for(self, most: float, least: float = NAP) -> float:
+        """In how many seconds at most the first program wakes by itself, if that is known and in `least` to `most` seconds; else 0."""
         with contextlib.suppress(ApiError):
             self._call(self._quiet(LOOKS_FOR, 2 * LOOKS_FOR))
             seconds = self._server.control.part(WorkOfPrograms).sleep.latest() - time.monotonic()
-            return seconds if NAP <= seconds <= most else 0.0
+            return seconds if least <= seconds <= most else 0.0
         return 0.0
 
     async def _quiet(self, quiet: float, within: float) -> float:

@@ -33,17 +33,18 @@ _ADVICE: Final = ("`resync: 30s` waits for a controller that looks at everything
 def at_end(clean: CleanRuns, plan: RunPlan, run: MaskedRun, named: set[str]) -> Iterator[RunFinding]:
     """How the state differs from that of the clean runs: after the first settled step where it does, and at the end.
 
-    While a view is on, the controller cannot know the state, so only the end counts.
+    While a view is on, the controller cannot know the state, so only the end counts; nor does a state before another attempt.
     """
     done = run.recording.steps
     known = [] if plan.steps else [step for step in clean.settled if step < len(done)]
     for step in known:
-        if done[step].is_outdated:
+        if done[step].is_outdated or done[step].tries_again:
             continue
         if found := _differences(clean, clean.ends[step], plan, run.until(step), named, f"after step {step}"):
             yield from found
             return
-    yield from _differences(clean, clean.ends[-1], plan, run, named, "at the end")
+    if not done[-1].tries_again:
+        yield from _differences(clean, clean.ends[-1], plan, run, named, "at the end")
 
 
 def _differences(

@@ -16,8 +16,9 @@ from typing import Final
 from noxu.exploration.findings import MADE, TRANSIENT, CleanRuns, RunFinding, author_of
 from noxu.exploration.masks import MaskedRun
 from noxu.exploration.plans import RunPlan
-from noxu.exploration.recording import RecordedChange, RunRecording, Shown, bursts
+from noxu.exploration.recording import CONTROLLER, FAULT, WORKLOAD, RecordedChange, RunRecording, Shown, bursts
 from noxu.exploration.shapes import Shape
+from noxu.exploration.transitions import is_deleting
 from noxu.values import Object
 
 COLLECTORS: Final = ("garbage-collector-controller", "namespace-controller", "pod-garbage-collector-controller")
@@ -36,7 +37,8 @@ def _by_shape(run: MaskedRun, effect: str) -> dict[Shape, list[RecordedChange]]:
 
 
 def _writes_of(recording: RunRecording, effect: str) -> list[RecordedChange]:
-    """Its creations, or its deletions and those that no one else accounts for. What waits for a finalizer counts when it begins.
+    """Its creations, or its deletions and those that no one else accounts for. What waits for a finalizer counts when it begins:
+    who removes the last one has not asked for the end.
 
     A controller may see that an object is gone before it sees that its owner is, and makes it once more; the garbage collector
     takes that away, and nothing has happened.
@@ -48,7 +50,7 @@ def _writes_of(recording: RunRecording, effect: str) -> list[RecordedChange]:
         change
         for change in recording.changes
         if ((change.effect == effect and _uid(change) not in begun) or (effect == "delete" and _begins(change)))
-        and (change.is_of_controller or (effect == "delete" and _is_remarkable(change, asked)))
+        and (_is_its_own(change, asked) if effect == "delete" else change.is_of_controller)
         and not (effect == "create" and _uid(change) in collected)
     ]
 
@@ -57,7 +59,7 @@ def _deletions(recording: RunRecording) -> dict[str, str]:
     """By uid, who has asked for the deletion of an object: that may wait for a finalizer, which another one removes."""
     asked: dict[str, str] = {}
     for change in recording.changes:
-        if change.after is None or (change.after.get("metadata") or {}).get("deletionTimestamp"):
+        if change.after is None or change.verb == "delete" or is_deleting(change.after):
             asked.setdefault(_uid(change), change.author)
     return asked
 
@@ -142,10 +144,12 @@ def _begins(change: RecordedChange) -> bool:
     return change.is_of_controller and change.verb == "delete" and change.effect == "update"
 
 
-def _is_remarkable(change: RecordedChange, asked: Mapping[str, str]) -> bool:
-    """Whether a deletion counts that a controller of the cluster has made: it follows from something."""
-    followed = ("workload", "fault", *COLLECTORS)
-    return asked.get(_uid(change)) not in followed and change.place.resource not in TRANSIENT
+def _is_its_own(change: RecordedChange, asked: Mapping[str, str]) -> bool:
+    """Whether the controller has asked for a deletion, or one of the cluster has: it follows from something."""
+    author = asked.get(_uid(change), change.author)
+    if author.startswith(CONTROLLER):
+        return True
+    return author not in (WORKLOAD, FAULT, *COLLECTORS) and change.place.resource not in TRANSIENT
 
 
 def taken_away(clean: CleanRuns, plan: RunPlan, run: MaskedRun) -> Iterator[RunFinding]:

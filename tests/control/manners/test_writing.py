@@ -26,13 +26,13 @@ def loop(number: int, every: float = 0.5, verb: str = "update", paths: str = "st
     return Observed(asked(*texts), wrote(*(f"{text}: {paths}" for text in texts)))
 
 
-def with_change_of_spec() -> Observed:
-    """Twelve writes in six seconds, and in their middle somebody changes the spec."""
+def with_change_of_spec(path: str = "spec.size") -> Observed:
+    """Twelve writes in six seconds, and in their middle somebody changes the spec, or another field."""
     mine = [f"{n / 2:g} patch a" for n in range(12)]
     requests = [*asked(*mine), *asked("2.9 patch a", agent=OTHER)]
     return Observed(
         sorted(requests, key=lambda request: request.at),
-        in_order(wrote(*(f"{text}: status.n" for text in mine)), wrote("2.9 patch a: spec.size", agent=OTHER)),
+        in_order(wrote(*(f"{text}: status.n" for text in mine)), wrote(f"2.9 patch a: {path}", agent=OTHER)),
     )
 
 
@@ -117,6 +117,10 @@ ROWS: list[tuple[str, Callable[[Observed, Any], Any], Observed, list[str]]] = [
     ("each write changes the spec", writing.hot_loops, loop(30, paths="spec.size"), []),
     ("each write changes the data of a ConfigMap", writing.hot_loops, loop(30, paths="data.key"), []),
     ("a change of the spec in between", writing.hot_loops, with_change_of_spec(), []),
+    ("its end begins in between", writing.hot_loops, with_change_of_spec("metadata.deletionTimestamp"), []),
+    ("a label changes in between", writing.hot_loops, with_change_of_spec("metadata.labels.a"), [
+        "widgets.example.com default/a: 12 writes in 5.5 s, and no change of what it asks for"
+    ]),
     ("a change in the same millisecond", writing.hot_loops, with_change_in_the_same_millisecond(), []),
     ("labels and status", writing.hot_loops, loop(11, paths="metadata.labels.a, status"), [
         "widgets.example.com default/a: 11 writes in 5 s, and no change of what it asks for"

@@ -63,7 +63,10 @@ class WriteAuthor(NamedTuple):
 
 
 class ObservedWrite(NamedTuple):
-    """A revision of an object. `changed` are the paths that differ from the revision before; None: that is not known."""
+    """A revision of an object. `changed` are the paths that differ from the revision before; None: that is not known.
+
+    Of an object that was created or deleted it is None, too: it asks for something else than one of that name did before.
+    """
 
     revision: int
     object: ObjectId
@@ -73,11 +76,12 @@ class ObservedWrite(NamedTuple):
 
     @property
     def changes_spec(self) -> bool:
-        """Whether it has changed what the object asks for, as far as is known: not the metadata, and not the status."""
-        return self.changed is None or any(not path.startswith(_OF_SYSTEM) for path in self.changed)
+        """Whether it has changed what the object asks for, as far as is known: not the metadata but its end, and not the status."""
+        return self.changed is None or any(not path.startswith(_OF_SYSTEM) or path == _END for path in self.changed)
 
 
 _OF_SYSTEM: Final = ("metadata", "status")
+_END: Final = "metadata.deletionTimestamp"
 
 
 def object_of(request: RecordedRequest) -> ObjectId:
