@@ -116,6 +116,18 @@ def test_a_deletion_that_is_followed_by_a_creation_is_worth_a_stale_view() -> No
     )  # fmt: skip
 
 
+def test_a_deletion_that_the_controller_has_to_end_is_hidden_only_when_it_has_acted_on_it() -> None:
+    """Until then the workload would change an object that ends."""
+    script = clean()
+    script.step = 3
+    metadata = {"deletionTimestamp": "2026-11-28T22:17:07Z", "finalizers": ["x"]}
+    script.write("workload", "patch", WIDGETS, "a", metadata=metadata)
+    script.write("controller", "patch", CONFIGS, "a", data={"size": "0"})
+    ends = [title for title in titles(script, "stale") if "its deletion began" in title]
+    assert ends
+    assert all("and it has written configmaps a" in title for title in ends)
+
+
 def test_the_controller_starts_again_when_it_has_made_what_the_old_state_takes_away() -> None:
     script = deletion_and_creation()
     script.write("controller", "create", SECRETS, "b")

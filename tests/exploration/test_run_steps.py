@@ -18,6 +18,7 @@ from noxu.testing.errors import WaitTimeout
 from tests.rows import rows
 
 QUIET = 0.5  # seconds
+PATIENCE = KnownTimes().patience
 
 
 class SlowMachine:
@@ -362,6 +363,25 @@ def test_a_program_that_sleeps_before_it_tries_again_is_waited_for(
     run_steps.more_time(server, programs(machine), exploration, done, lambda stored: stored == MADE)
     assert (machine.stored() == MADE) is succeeds
     assert slept <= machine.now <= slept + BEFORE_SLEEP + 3 * QUIET
+
+
+class Daemon(Sleeper):
+    """A program that does something every five seconds, and never what is missing."""
+
+    def asleep_for(self, most: float) -> float:
+        left = 5.0 - self.now % 5.0
+        return left if 3.0 <= left <= most else 0.0
+
+    def is_silent_until(self, moment: float) -> bool:
+        return False
+
+
+def test_a_program_that_sleeps_again_and_again_is_not_waited_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine: Any = Daemon(1e9, fails=True)
+    monkeypatch.setattr(run_steps, "time", machine)
+    exploration = Exploration((), (), quiet=QUIET, sleeps=70.0)
+    run_steps.more_time(machine, programs(machine), exploration, StepResult("end", 0.0), lambda _: False)
+    assert 70.0 <= machine.now <= 70.0 + PATIENCE + BEFORE_SLEEP + 3 * QUIET
 
 
 def refused(*ids: str, rule: str = "refused") -> list[Any]:

@@ -51,7 +51,7 @@ def stale(considered: Considered) -> Iterator[RunPlan]:
             acted = burst_after(considered, view.later.change)
             before = _acted_before(considered, view, of_object)
             happened = f"{named(place)}: {view.later.what}"
-            moments = [(view.later.trigger, happened, -0.7)]
+            moments = [] if _hides_a_beginning_end(view) else [(view.later.trigger, happened, -0.7)]
             if (last := _last(acted)) is not None:
                 change, trigger = last
                 words = f"{happened}, and it has written {named(change.place)}"
@@ -67,6 +67,11 @@ def stale(considered: Considered) -> Iterator[RunPlan]:
                         about=("stale", place.resource, view.what, words, str(whole)),
                         worth=_worth_of(view, before, acted) - (0.5 if whole else 0.0) + worth,
                     )
+
+
+def _hides_a_beginning_end(view: _OldView) -> bool:
+    """Whether the controller would not see what it has to end before the workload can go on: what waits for its finalizer."""
+    return view.old is None and is_deleting(view.later.change.after)
 
 
 def _old_views(of_object: Sequence[Transition]) -> Iterator[_OldView]:

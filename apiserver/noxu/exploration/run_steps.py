@@ -123,8 +123,9 @@ def _pauses(
     """How long to wait before each further look at what a controller may still do: until it is known to do nothing.
 
     `patience`: for so many seconds if it is not known. It is patience anew when the programs have slept until a moment of their
-    own, of which all in a run are `exploration.sleeps` seconds at most.
+    own, of which all in a run are `exploration.sleeps` seconds at most. One that sleeps again and again is not waited for longer.
     """
+    latest = time.monotonic() + patience + exploration.sleeps + BEFORE_SLEEP
     until = time.monotonic() + (max(patience, BEFORE_SLEEP) if exploration.sleeps else patience)
     while True:
         left = exploration.sleeps - programs.slept
@@ -134,6 +135,8 @@ def _pauses(
             programs.slept += asleep
             until = time.monotonic() + asleep + BEFORE_SLEEP
         elif time.monotonic() >= until or server.is_silent_until(until):
+            return
+        if time.monotonic() >= latest:
             return
         yield asleep + exploration.quiet
 
