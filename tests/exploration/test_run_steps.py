@@ -15,6 +15,7 @@ from noxu.exploration.run_steps import BEFORE_SLEEP, LOOKS_EVERY, WITH_VIEW
 from noxu.exploration.settings import Exploration
 from noxu.exploration.steps import WorkloadStep
 from noxu.testing.errors import WaitTimeout
+from noxu.values import Object
 from tests.rows import rows
 
 QUIET = 0.5  # seconds
@@ -355,7 +356,7 @@ def test_a_program_that_sleeps_before_it_tries_again_is_waited_for(
     monkeypatch.setattr(run_steps, "time", machine)
     monkeypatch.setattr(steps, "run", machine.attempt)
     machine.now = 0.0
-    moves: Any = SimpleNamespace(views=[], to_list={}, through=0)
+    moves: Any = SimpleNamespace(views=[], frozen=set(), to_list={}, through=0)
     done = run_steps.run_step(server, programs(machine), wait, exploration, 1, moves)
     assert (not done.failure) is succeeds
     assert max(30.0, slept) <= machine.now <= max(30.0, slept) + BEFORE_SLEEP + 3 * QUIET
@@ -363,6 +364,32 @@ def test_a_program_that_sleeps_before_it_tries_again_is_waited_for(
     run_steps.more_time(server, programs(machine), exploration, done, lambda stored: stored == MADE)
     assert (machine.stored() == MADE) is succeeds
     assert slept <= machine.now <= slept + BEFORE_SLEEP + 3 * QUIET
+
+
+WIDGET = ObjectPlace("widgets", "default", "a")
+ENDS = {"metadata": {"deletionTimestamp": "2026-11-28T22:17:07Z", "finalizers": ["example.com/a"]}}
+HIDING = [
+    ("it is shown as it was before", {"widgets"}, ENDS, True),
+    ("nothing ends", {"widgets"}, {"metadata": {}}, False),
+    ("something else is shown as it was", {"configmaps"}, ENDS, False),
+    ("states are held, until another one comes", set(), ENDS, False),
+]
+
+
+@pytest.mark.parametrize(("frozen", "stored", "ends"), [row[1:] for row in HIDING], ids=[row[0] for row in HIDING])
+def test_a_view_ends_when_the_workload_would_change_what_waits_for_the_controller(
+    frozen: set[str], stored: Object, ends: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine: Any = Sleeper(0.0)
+    machine.stored = lambda: [(WIDGET, stored)]
+    seen = list[bool]()
+    moves: Any = SimpleNamespace(views=["explored-view-1"], frozen=frozen, to_list={}, through=0)
+    monkeypatch.setattr(run_steps, "time", machine)
+    monkeypatch.setattr(steps, "run", lambda *_: seen.append(not moves.views))
+    machine.end_views = lambda _moves: moves.views.clear() or True
+    apply = WorkloadStep("apply", {}, {})
+    run_steps.run_step(machine, programs(machine), apply, Exploration((), (), quiet=QUIET), 2, moves)
+    assert seen == [ends]
 
 
 class Daemon(Sleeper):

@@ -48,6 +48,8 @@ class Moves:
         self.to_list: dict[str, float] = {}
         """The resources that the controller has to list again, because states of them were held; since when, in seconds since 1970."""
         self._held: set[str] = set()
+        self.frozen: set[str] = set()
+        """The resources of the views that are on and show one state."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     def begin(self) -> None:
@@ -71,6 +73,7 @@ class Moves:
         had_views, self.views, self.through = bool(self.views), [], 0
         self.to_list |= dict.fromkeys(self._held, time.time())
         self._held.clear()
+        self.frozen.clear()
         return had_views
 
     def stop(self) -> None:
@@ -141,8 +144,7 @@ class Moves:
             "view": "hold" if view.get("hold") else "freeze",
         }
         self.views.append(name)
-        if view.get("hold"):
-            self._held.add(view["resource"])
+        (self._held if view.get("hold") else self.frozen).add(view["resource"])
         at = self._marks.get(view.get("from", ""), revision)
         # not among the watchers of the log, which a rule changes
         asyncio.get_running_loop().call_soon(lambda: self._control.part(Faults).add([rule], at))

@@ -22,6 +22,7 @@ from noxu.exploration.recording import CONTROLLER, ObjectPlace, StepResult
 from noxu.exploration.run_programs import RunPrograms, tail
 from noxu.exploration.server import ExploredServer
 from noxu.exploration.settings import Exploration
+from noxu.exploration.transitions import is_deleting
 from noxu.testing.errors import WaitTimeout
 from noxu.values import Object
 
@@ -73,11 +74,15 @@ def run_step(
     number: int,
     moves: Moves,
 ) -> StepResult:
-    """A view lasts until the workload waits for something: the controller cannot reach what it does not see."""
+    """A view lasts until the workload waits for something: the controller cannot reach what it does not see.
+
+    Or until it goes on while something ends: the controller cannot let go what it does not see, and the workload would change that.
+    """
     began = time.monotonic()
     failure = ""
     waits = step.kind != "wait" or number > moves.through
-    if step.kind == "wait" and waits and server.end_views(moves):
+    ends = waits if step.kind == "wait" else _hides_an_end(server, moves)
+    if ends and server.end_views(moves):
         _await_lists(server, moves)
         time.sleep(exploration.quiet)  # as at the end
         _settle(server, programs, exploration.quiet)
@@ -96,6 +101,13 @@ def run_step(
         programs.left_out = 0.0
         never_idle = _settle(server, programs, exploration.quiet)
     return StepResult(f"step {number}: {step.title}", time.monotonic() - began, failure, never_idle, bool(moves.views))
+
+
+def _hides_an_end(server: ExploredServer, moves: Moves) -> bool:
+    """Whether an object waits for its finalizers that is shown to the controller as it was before."""
+    return bool(moves.frozen) and any(
+        place.resource in moves.frozen and is_deleting(value) for place, value in server.stored()
+    )
 
 
 def _after_sleep(
