@@ -118,7 +118,8 @@ def explore(
     `classes` are those of plans to run, none: all of them. `plan`: run this one only. `budget` and `quiet` are durations such as
     `"5m"` and `"300ms"`. So many `jobs` run at a time, each in a process; None: as many as keep the processors busy, at most 16. `directory`: where relative paths begin and the controller runs, None: the working directory.
 
-    It blocks for as long as it explores, at most for the budget and one run more; a coroutine calls it by `asyncio.to_thread`.
+    It blocks for as long as it explores, at most for the budget and for what was found by then, which is run again; a coroutine calls
+    it by `asyncio.to_thread`.
     Raises ValueError for arguments that are wrong, and StartError if the controller does not start.
     """
     place = Path() if directory is None else Path(directory)
