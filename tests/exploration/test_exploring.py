@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from noxu.exploration import attempts, exploring
-from noxu.exploration.attempts import Confirmed, Judged, Learnt
+from noxu.exploration.attempts import Confirmed, Judged, JudgeRun, Learnt
 from noxu.exploration.exploring import Candidates, HeldFindings
 from noxu.exploration.findings import RunFinding
 from noxu.exploration.judging import clean_runs, judge
@@ -42,8 +42,9 @@ def explored(
 ) -> list[Confirmed]:
     """What an exploration confirms whose runs show this, one after the other, and one more clean run shows the noise."""
     runs: Iterator[Sequence[str]] = iter(outcomes)
-    monkeypatch.setattr(exploring, "patient_clean_run", lambda *_: RECORDING)
-    monkeypatch.setattr(exploring, "is_noise", lambda *_: _[-1].finding.kind in noise)
+    monkeypatch.setattr(exploring, "patient_clean_run", lambda *_: RECORDING if noise else None)
+    shown = [finding for kind, finding in SENTENCES.items() if kind not in noise]
+    monkeypatch.setattr(exploring, "judging_with", lambda *_: lambda *_: shown)
     for module in (attempts, exploring):
         monkeypatch.setattr(module, "attempt", lambda _, __, plan: judged(next(runs), plan))
     happened = exploring.explore(EXPLORATION, LEARNT, plans, until=float("inf"))
@@ -80,15 +81,20 @@ def test_what_another_clean_run_shows_is_no_finding(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_finding_waits_for_the_clean_run() -> None:
-    held, [first, second] = HeldFindings(lambda *_: False), [confirmed_as(number) for number in (1, 2)]
-    assert held.settled(judged(["deleted"])) == [judged(["deleted"])]
+    held, [first, second] = HeldFindings(lambda _: shows("deleted")), [confirmed_as(number) for number in (1, 2)]
+    assert held.settled(judged(["busy", "deleted"])) == [judged(["busy", "deleted"])]
     assert held.settled(first) == []
     assert held.settled(RECORDING) == [first]
     assert held.settled(second) == [second]
+    assert held.settled(judged(["busy", "deleted"])) == [judged(["deleted"])]  # as it is judged from now on
+
+
+def shows(*kinds: str) -> JudgeRun:
+    return lambda _plan, _recording: [SENTENCES[kind] for kind in kinds]
 
 
 def test_without_a_clean_run_nothing_is_noise() -> None:
-    held, found = HeldFindings(lambda *_: True), confirmed_as(1)
+    held, found = HeldFindings(lambda _: shows()), confirmed_as(1)
     assert (held.settled(found), held.settled(None)) == ([], [found])
 
 
@@ -120,8 +126,8 @@ NOISE = [
 def test_which_findings_one_more_clean_run_makes_noise(script: Script, resource: str, expected: bool) -> None:
     recording = script.recording()
     finding = next(each for each in judge(LEARNT.clean, PLAN, recording) if each.subject.startswith(resource))
-    confirmed = Confirmed(1, finding, (), PLAN, recording, is_stable=True)
-    assert attempts.is_noise(EXPLORATION, LEARNT, further("1").recording(), confirmed) is expected
+    found = attempts.judging_with(EXPLORATION, LEARNT, further("1").recording())(PLAN, recording)
+    assert (finding.signature not in [each.signature for each in found]) is expected
 
 
 def test_what_was_confirmed_once_is_not_confirmed_again(monkeypatch: pytest.MonkeyPatch) -> None:

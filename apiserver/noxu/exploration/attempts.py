@@ -7,10 +7,10 @@ stay without which the finding goes away.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from noxu.config import StartError
 from noxu.control.faults.shrinking import smallest
@@ -42,6 +42,9 @@ class Learnt(NamedTuple):
     """So many runs may go on at a time."""
     has_networks: bool = False
     """Whether clean runs in networks of their own have shown the same, so that others go on meanwhile."""
+
+
+JudgeRun: TypeAlias = Callable[[RunPlan, RunRecording], Sequence[RunFinding]]
 
 
 class Judged(NamedTuple):
@@ -110,12 +113,11 @@ def _shown_again(judged: Judged, again: Judged) -> RunFinding | None:
     return next((shown_again[each.signature] for each in judged.findings if each.signature in shown_again), None)
 
 
-def is_noise(exploration: Exploration, learnt: Learnt, clean: RunRecording, confirmed: Confirmed) -> bool:
-    """Whether a finding goes away with one more clean run: what differs, differs there, too, or is later in any patient run."""
+def judging_with(exploration: Exploration, learnt: Learnt, clean: RunRecording) -> JudgeRun:
+    """How runs are judged with one more clean run: what differs there, too, or is later in any patient run, is no finding."""
     recordings = [*learnt.recordings, clean]
     usual = judging.clean_runs(recordings, masks.learn(recordings, exploration.ignore))
-    found = judging.judge(usual, confirmed.plan, confirmed.recording)
-    return not any(each.signature == confirmed.finding.signature for each in found)
+    return partial(judging.judge, usual)
 
 
 def confirm(exploration: Exploration, learnt: Learnt, judged: Judged, number: int) -> Confirmed:

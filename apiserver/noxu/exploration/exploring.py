@@ -17,7 +17,16 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from noxu.exploration import runs
-from noxu.exploration.attempts import Confirmed, Judged, Learnt, attempt, confirm, is_noise, patient_clean_run
+from noxu.exploration.attempts import (
+    Confirmed,
+    Judged,
+    JudgeRun,
+    Learnt,
+    attempt,
+    confirm,
+    judging_with,
+    patient_clean_run,
+)
 from noxu.exploration.findings import RunFinding
 from noxu.exploration.plans import RunPlan
 from noxu.exploration.recording import RunRecording
@@ -78,7 +87,7 @@ def explore(
 
     With the first that is to be confirmed another clean run begins: what it shows, too, is noise that was not known yet.
     """
-    candidates, held = Candidates(), HeldFindings(partial(is_noise, exploration, learnt))
+    candidates, held = Candidates(), HeldFindings(partial(judging_with, exploration, learnt))
     jobs = learnt.jobs if len(plans) > 1 else 1
     waiting = list(plans)
     found: list[Callable[[], _Outcome]] = []  # to be confirmed, before other plans
@@ -121,31 +130,38 @@ _Outcome: TypeAlias = Judged | Confirmed | RunRecording | None
 
 
 class HeldFindings:
-    """What has shown again waits for one more clean run, which may show it, too. `is_noise` is asked with that and a finding."""
+    """What has shown again waits for one more clean run, which may show it, too. `judging_with` makes of that how runs are judged."""
 
-    def __init__(self, is_noise: Callable[[RunRecording, Confirmed], bool]) -> None:
-        self._is_noise = is_noise
+    def __init__(self, judging_with: Callable[[RunRecording], JudgeRun]) -> None:
+        self._judging_with = judging_with
         self._waiting: list[Confirmed] = []
-        self._clean: RunRecording | None = None
+        self._judge: JudgeRun | None = None
         self._is_over = False
 
     def settled(self, outcome: _Outcome) -> list[Judged | Confirmed]:
         """What is known for good when a run has ended."""
         if isinstance(outcome, Judged):
-            return [outcome]
+            return [self._judged(outcome)]
         if isinstance(outcome, Confirmed):
             self._waiting.append(outcome)
         else:
-            self._clean, self._is_over = outcome, True
+            self._judge = None if outcome is None else self._judging_with(outcome)
+            self._is_over = True
         if not self._is_over:
             return []
         released, self._waiting = self._waiting, []
-        return [self._judged(each) for each in released]
+        return [self._confirmed(each) for each in released]
 
-    def _judged(self, confirmed: Confirmed) -> Confirmed:
-        if not confirmed.is_stable or self._clean is None or not self._is_noise(self._clean, confirmed):
+    def _judged(self, judged: Judged) -> Judged:
+        if self._judge is None or judged.recording is None or not judged.findings:
+            return judged
+        return judged._replace(findings=self._judge(judged.plan, judged.recording))
+
+    def _confirmed(self, confirmed: Confirmed) -> Confirmed:
+        if not confirmed.is_stable or self._judge is None:
             return confirmed
-        return confirmed._replace(is_stable=False, is_noise=True)
+        shown = {finding.signature for finding in self._judge(confirmed.plan, confirmed.recording)}
+        return confirmed if confirmed.finding.signature in shown else confirmed._replace(is_stable=False, is_noise=True)
 
 
 # -- confirming -------------------------------------------------------------------------------------------------------
