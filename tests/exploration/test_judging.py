@@ -641,10 +641,32 @@ def test_what_a_deletion_leaves_behind_is_found(finalizers: list[str], owner: st
     assert [finding.sentence for finding in found] == sentences
 
 
+@rows("klass, found", [("drift", []), ("crash", [f"{CLAIMS} default/data-a-0"])], ids=["a drift", "another plan"])
+def test_what_only_a_drift_has_caused_may_be_taken_away(klass: str, found: list[str]) -> None:
+    """A StatefulSet that was scaled up has made a claim, which its operator does not want."""
+    at = {"kind": WIDGETS, "name": "a", "merge": {"spec": {"size": 3}}}
+    plan = RunPlan(klass, "", steps=({"after": 2, "steps": [{"patch": at}]},) if klass == "drift" else ())
+    recordings = [clean().recording()]
+    judged = judge(clean_runs(recordings, learn(recordings)), plan, a_claim_is_deleted().recording())
+    assert [each.subject for each in judged if each.kind == "deleted"] == found
+
+
 SEVERAL = [
     ("one instead of another", ["a", "b"], ["c", "a"], "spec.names.* is 'c' instead of 'b'"),
     ("one too few", ["a", "b"], ["a"], "spec.names.* is not 'b'"),
     ("one too many", ["a"], ["a", "a"], "spec.names.* is also 'a'"),
+    (
+        "each one of another",
+        [{"a": "1", "b": "1"}, {"a": "2", "b": "2"}],
+        [{"a": "1", "b": "2"}, {"a": "2", "b": "1"}],
+        "spec.names.*.b is ['2', '1'] instead of ['1', '2']",
+    ),
+    (
+        "one of another, and another one",
+        [{"a": "1", "b": "1"}, {"a": "2", "b": "2"}],
+        [{"a": "1", "b": "2"}, {"a": "2", "b": "3"}],
+        "spec.names.*.b is '3' instead of '1'",
+    ),
     ("lines of a text", "a=1\nb=2\nc=3", "c=3\nb=4\na=1", "spec.names is 'b=4' instead of 'b=2'"),
 ]
 

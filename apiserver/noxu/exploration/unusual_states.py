@@ -104,7 +104,11 @@ def _wanted_unseen(shape: Shape, clean: CleanRuns, plan: RunPlan, run: MaskedRun
 
 def _fields(expected: MaskedObject, found: MaskedObject) -> Iterator[tuple[Path, str]]:
     """The paths that differ, with a sentence each: what an item of a list is called comes first, and when it was so last."""
-    differing = [(path, _said(path, before, after)) for path, before, after in expected.differences(found)]
+    differences = [*expected.differences(found)]
+    others = [
+        each for each in differences if not _is_another_order(*each[1:])
+    ] or differences  # which belong to other values elsewhere
+    differing = [(path, _said(path, before, after)) for path, before, after in others]
     yield from sorted(differing, key=lambda each: (TIME in each[1], each[0][-1] not in _CALLS_AN_ITEM))
 
 
@@ -120,8 +124,12 @@ def _said(path: Path, before: Values | None, after: Values | None) -> str:
             return f"{name} is also {_value(more)}"
         if less and not more:
             return f"{name} is not {_value(less)}"
-        before, after = less, more
+        before, after = less or before, more or after
     return f"{name} is {_value(after)} instead of {_value(before)}"
+
+
+def _is_another_order(before: Values | None, after: Values | None) -> bool:
+    return before is not None and after is not None and not _without(before, after) and not _without(after, before)
 
 
 def _without(values: Values, others: Values) -> Values:

@@ -157,6 +157,8 @@ def taken_away(clean: CleanRuns, plan: RunPlan, run: MaskedRun) -> Iterator[RunF
     for shape, deletions in _by_shape(run, "delete").items():
         if clean.mask.hides(shape) or shape.resource in TRANSIENT or _planned(plan, shape):
             continue
+        if plan.klass == "drift" and not _is_made(shape, clean):
+            continue  # it puts back what has come of the drift
         in_vain = _in_vain(shape, deletions, begun, clean, run)
         writes = [change for change in deletions if change.revision not in in_vain]
         if not _are_ahead(shape, writes, begun, clean, plan):
@@ -171,6 +173,11 @@ def taken_away(clean: CleanRuns, plan: RunPlan, run: MaskedRun) -> Iterator[RunF
             tuple(change.revision for change in writes),
             step=step,
         )
+
+
+def _is_made(shape: Shape, clean: CleanRuns) -> bool:
+    """Whether anyone makes such an object in a clean run."""
+    return any(what == MADE and made == shape for what, made, _ in clean.in_bursts)
 
 
 def _compared(number: int, usual: int) -> str:
