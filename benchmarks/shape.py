@@ -183,9 +183,9 @@ MEASURES: Final[dict[str, Measure]] = {
 MORE_IS_BETTER: Final = frozenset(name for name in MEASURES if name.startswith("comments"))
 
 BOUNDS: Final[dict[str, float]] = {
-    "product files": 810,
+    "product files": 811,
     "files under 40 lines": 4,
-    "product lines": 164_615,
+    "product lines": 165_137,
     "links": 0,
     "private names of other packages": 1,
     "imports of own modules in functions": 44,

@@ -48,6 +48,16 @@ def test_a_control_group_may_have_fewer_processors(quota: str, processors: int) 
     assert allowed_processors(8, quota) == processors
 
 
+def test_the_shortest_clean_run_says_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A longer one may have slept for some seconds, as later ones need not."""
+    found = iter([replace(at(), seconds=20.0), replace(at(), seconds=4.0)])
+    clock = iter([0.0, 2.0])
+    monkeypatch.setattr(runs, "run", lambda *_: next(found))
+    monkeypatch.setattr(learning, "_processor_seconds", lambda: next(clock))
+    monkeypatch.setattr(learning, "_processors", lambda: 2)
+    assert learn(replace(EXPLORATION, jobs=0)).jobs == 4
+
+
 def at(*ports: int, without_secret: bool = False, status: int | None = None) -> RunRecording:
     """A clean run of a controller that listens there."""
     script = recordings.clean()

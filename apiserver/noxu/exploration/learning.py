@@ -46,17 +46,19 @@ class UnusableController(Exception):
 
 def learn(exploration: Exploration) -> Learnt:
     """Clean runs, and the plans that are made of them. Raises UnusableController, RunFailed, StartError, LoadError, NotRunnable."""
-    used = _processor_seconds()
+    before = _processor_seconds()
     recordings = [_clean_run(exploration, KnownTimes())]
-    jobs = exploration.jobs or jobs_for(_processor_seconds() - used, recordings[0].seconds, _processors())
+    used = _processor_seconds() - before
     ports = _ports(exploration, recordings)
-    trials = _in_networks(exploration, recordings[0]) if ports and jobs > 1 else []
+    trials = _in_networks(exploration, recordings[0]) if ports and exploration.jobs != 1 else []
     if has_networks := _is_usual(exploration, trials, recordings):
         recordings += trials
     while len(recordings) < exploration.clean_runs:
         recordings.append(_clean_run(exploration, _known(recordings)))
     if not has_networks and (has_networks := _is_usual(exploration, recordings, trials)):
         recordings += trials
+    shortest = min(recording.seconds for recording in recordings)  # a longer one may have slept
+    jobs = exploration.jobs or jobs_for(used, shortest, _processors())
     mask = masks.learn(recordings, exploration.ignore)
     considered = transitions.consider(recordings[0], has_nodes=exploration.nodes is not None)
     ports = _ports(exploration, recordings)

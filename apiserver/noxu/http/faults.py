@@ -97,11 +97,11 @@ class InjectFaults(RequestFilter):
         if exchange.code >= HTTPStatus.BAD_REQUEST or not _has_changed(exchange):
             return
         now = self._clock.now()
-        breaks = bool(self.armed.hits(asked, now, "answer"))
+        breaks = bool(self.armed.hits(asked, now, "answer"))  # they are counted here, and not when they arrive
         if self.armed.has_rules(asked, "program answer") and (program := self._program(exchange)) is not None:
             for _ in self.armed.hits(asked, now, "program answer"):
                 self._programs.strike("kill", 0.0, program)
-                breaks = True
+                breaks = True  # the connection of what is killed
         if breaks:
             _break(exchange)
 
