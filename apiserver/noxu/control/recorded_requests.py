@@ -15,7 +15,6 @@ from urllib.parse import parse_qsl
 
 from noxu.api.selectors import selected_name
 from noxu.values import Json
-from noxu_storage.types import Revision
 
 if TYPE_CHECKING:
     from noxu.api.errors import ApiError
@@ -71,7 +70,7 @@ class RecordedRequest:
     """The warning that the version is deprecated."""
     traceparent: str = field(default="", repr=False)
     """The header with which the client has said what trace the request belongs to, if it was valid."""
-    revision: Revision = field(default=0, repr=False)
+    revision: int = field(default=0, repr=False)
     """The newest one of the server when it answered; of a watch, when it ended."""
 
     @property
