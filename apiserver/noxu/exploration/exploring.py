@@ -11,7 +11,7 @@ import contextlib
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, TypeAlias
@@ -108,7 +108,7 @@ def explore(
                     running.add(pool.submit(run, waiting.pop(0)))
                 if not running:
                     return
-                done, running = wait(running, return_when=FIRST_COMPLETED)
+                done, running = runs.wait_for(running, FIRST_COMPLETED)
                 for happening in [each for future in done for each in held.settled(future.result())]:
                     if isinstance(happening, Judged):
                         chosen = candidates.judged(happening)

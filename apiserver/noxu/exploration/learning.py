@@ -97,6 +97,7 @@ def _in_networks(exploration: Exploration, first: RunRecording) -> list[RunRecor
     ):
         asked = [pool.submit(workers.clean_run) for _ in range(TRIALS)]
         try:
+            runs.wait_for(asked)
             found = [each.result() for each in asked if not isinstance(each.exception(), NOT_THERE)]
         except BaseException:  # such as KeyboardInterrupt: what runs must not keep it waiting
             runs.interrupt()

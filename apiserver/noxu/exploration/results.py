@@ -198,6 +198,7 @@ def _explored(exploration: Exploration, plan: RunPlan | None) -> ExploreResult:
     with ThreadPoolExecutor(1) as pool:  # the thread of the caller may have an event loop
         learns = pool.submit(learning.learn, exploration)
         try:
+            runs.wait_for([learns])
             outcome.learnt = learnt = learns.result()
         except UnusableController as error:
             text = "\n".join(report.unusable_lines(error.findings, error.recording))

@@ -204,8 +204,10 @@ def work(directory: str, network: str) -> None:
     with ThreadPoolExecutor(1, thread_name_prefix="noxu-run") as pool:
         while first is not None and (call := asked.get()) is not None:
             name, *arguments = call
+            submitted = pool.submit(_CALLS[name], *first, *arguments)
+            runs.wait_for([submitted])
             with contextlib.suppress(OSError):  # the process that asked is gone
-                answers.write(_answer(pool.submit(_CALLS[name], *first, *arguments)))
+                answers.write(_answer(submitted))
                 answers.flush()
     shutil.rmtree(directory, ignore_errors=True)  # the process that asked may be gone
     garbage.end_process(0)

@@ -16,15 +16,15 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ALL_COMPLETED, FIRST_COMPLETED, CancelledError, Future, wait
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from noxu.control.recorded_requests import RecordedRequest
 from noxu.exploration import (
@@ -58,7 +58,9 @@ from noxu.values import Object
 
 MAX_LOG: Final = 8 * 1024 * 1024  # bytes of output, from which on the older ones are dropped
 LOOKS_AT_LOG_EVERY: Final = 0.1  # seconds
+LOOKS_FOR_SIGNALS_EVERY: Final = 0.2  # seconds
 
+T = TypeVar("T")
 IsUsual: TypeAlias = Callable[[Sequence[RecordedChange], Sequence[tuple[ObjectPlace, Object]]], bool]
 """Whether a run may end with these changes and objects."""
 
@@ -108,6 +110,18 @@ def interrupt_soon() -> None:
 
 def allow() -> None:
     _interrupted.clear()
+
+
+def wait_for(futures: Iterable[Future[T]], return_when: str = ALL_COMPLETED) -> tuple[set[Future[T]], set[Future[T]]]:
+    """Those that are done, and the others, as of `concurrent.futures.wait`; handlers of signals run meanwhile.
+
+    A signal that arrives just before its thread waits for a lock does not wake it, so it is not left there for long.
+    """
+    waiting = set(futures)
+    while True:
+        done, others = wait(waiting, LOOKS_FOR_SIGNALS_EVERY, return_when)
+        if not others or (done and return_when == FIRST_COMPLETED):
+            return done, others
 
 
 def check(exploration: Exploration) -> Exploration:
