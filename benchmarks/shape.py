@@ -185,7 +185,7 @@ MORE_IS_BETTER: Final = frozenset(name for name in MEASURES if name.startswith("
 BOUNDS: Final[dict[str, float]] = {
     "product files": 811,
     "files under 40 lines": 4,
-    "product lines": 165_154,
+    "product lines": 165_153,
     "links": 0,
     "private names of other packages": 1,
     "imports of own modules in functions": 44,

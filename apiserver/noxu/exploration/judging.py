@@ -180,8 +180,8 @@ def _telling(failure: Sequence[str]) -> list[str]:
         name = block[0].partition(":")[0]
         return not re.search(rf"\b{re.escape(name)}\b", wanted), name == "metadata"
 
-    told = (block for block in blocks if not block[0].startswith(("apiVersion:", "kind:")))
-    return [line for block in sorted(told, key=rank) for line in block]
+    shown = (block for block in blocks if not block[0].startswith(("apiVersion:", "kind:")))
+    return [line for block in sorted(shown, key=rank) for line in block]
 
 
 def _broken(recording: RunRecording) -> Iterator[RunFinding]:

@@ -6,7 +6,7 @@
 
 A controller that fails, ends or is never idle here ends the exploration with that finding. If it shows something else in a network
 of its own, because it needs what is elsewhere, one run goes on at a time. A run mostly waits: as many go on at a time as keep the
-processors busy, which the first one has shown.
+processors busy, by what the first one has used and how long the shortest one has taken.
 """
 
 from __future__ import annotations

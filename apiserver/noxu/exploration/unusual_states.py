@@ -105,10 +105,9 @@ def _wanted_unseen(shape: Shape, clean: CleanRuns, plan: RunPlan, run: MaskedRun
 def _fields(expected: MaskedObject, found: MaskedObject) -> Iterator[tuple[Path, str]]:
     """The paths that differ, with a sentence each: what an item of a list is called comes first, and when it was so last."""
     differences = [*expected.differences(found)]
-    others = [
-        each for each in differences if not _is_another_order(*each[1:])
-    ] or differences  # which belong to other values elsewhere
-    differing = [(path, _said(path, before, after)) for path, before, after in others]
+    # what is in another order belongs to other values, so it is said only if nothing else differs
+    telling = [each for each in differences if not _is_another_order(*each[1:])] or differences
+    differing = [(path, _said(path, before, after)) for path, before, after in telling]
     yield from sorted(differing, key=lambda each: (TIME in each[1], each[0][-1] not in _CALLS_AN_ITEM))
 
 
